@@ -28,8 +28,6 @@ export interface Commit extends Omit<TransactionContent, 'chunks'> {
 
 /** Longest pause between checks of committed offsets. */
 const longestPauseMs = 50
-/** Late requests of a fenced producer arrive within some seconds, and are few. */
-const mostTries = 20
 const listMs = 1000
 
 type OpenState = 'Ongoing' | 'PrepareCommit' | 'PrepareAbort' | 'PrepareEpochFence'
@@ -83,7 +81,8 @@ export class TransactionalProducer {
   /**
    * Verifies that the coordinator has the committed offsets, and commits missing ones again. Before Kafka 4.0, coordinators
    * track pending offsets by producer and not by epoch, so a late request of a fenced producer makes them forget the offsets
-   * of a confirmed transaction (seen with 3.9.1, in 286 of 300 attempts). Without such a request nothing is missing.
+   * of a confirmed transaction (seen with 3.9.1, in 286 of 300 attempts). Without such a request nothing is missing. They
+   * arrive within some seconds, so the number of attempts is limited by time alone.
    */
   async #find(producer: Producer, { offsets, member }: Commit): Promise<void> {
     const { clock, groupId } = this.#options
@@ -91,7 +90,8 @@ export class TransactionalProducer {
     for (let tries = 0; ; tries++) {
       const missing = await missingProgress({ ...this.#options, retries }, offsets)
       if (missing.length === 0) return
-      if (tries === mostTries) throw new Error(`group ${groupId} lost the offsets that its coordinator confirmed`)
+      if (!(await retries.pause(tries, longestPauseMs)))
+        throw new Error(`group ${groupId} lost the offsets that its coordinator confirmed`)
       await this.#commit(producer, { records: [], offsets: missing, member })
     }
   }

@@ -257,9 +257,11 @@ describe('many records', () => {
 
 describe('a producer', () => {
   it('reads its first committed progress back, and commits it again without records while it is missing', async () => {
-    const { brokers, producer, sent } = await setUp()
+    const { brokers, clock, producer, sent } = await setUp()
     brokers.next('TxnOffsetCommit', {}, {}) // the broker keeps nothing of both
-    await producer.commit(buildCommit())
+    const commit = producer.commit(buildCommit())
+    await clock.pass(50)
+    await commit
     expect(brokers.progress).toEqual(new Map([['commands/0', { offset: 5, metadata: 'window' }]]))
     expect(endings(brokers)).toEqual([true, true, true])
     expect(sent()).toHaveLength(1)
@@ -280,10 +282,13 @@ describe('a producer', () => {
     expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
   })
 
-  it('fails if its first progress stays missing', async () => {
-    const { brokers, producer } = await setUp()
+  it('fails only after seconds if its first progress stays missing', async () => {
+    const { brokers, clock, producer } = await setUp()
     brokers.always('TxnOffsetCommit', {})
-    await expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
+    const failed = expect(producer.commit(buildCommit())).rejects.toThrow(/group group lost the offsets/)
+    await clock.pass(15_000)
+    await failed
+    expect(brokers.of('TxnOffsetCommit').length).toBeGreaterThan(100)
   })
 
   it('says what to do if brokers do not check the generation', async () => {
