@@ -99,6 +99,7 @@ export class Echo {
     if (search === null) return mask
     if (text.length < search.shortest) return text
     const withoutKey = this.#withoutKey(text)
+    if (!isIn(plainOf(withoutKey), search)) return withoutKey
     const spelling = spell(withoutKey)
     const { chars } = spelling
     const isEcho = new Uint8Array(chars.length)
@@ -115,6 +116,13 @@ interface Search {
   words: readonly string[]
   /** Characters of the shortest text that can repeat something. */
   shortest: number
+}
+
+/** Whether a text repeats something, or a part of a longer word reads so. */
+function isIn(plain: string, { runs, words }: Search): boolean {
+  if (words.some(word => plain.includes(word))) return true
+  for (let at = 0; at + run <= plain.length; at++) if (runs.has(plain, at)) return true
+  return false
 }
 
 function searchFor(contents: readonly string[]): Search {
