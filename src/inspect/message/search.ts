@@ -1,7 +1,6 @@
 import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import { allPartitions, placeName } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, From, Needle, Query, TopicPartition } from '../../bus/port.ts'
-import { recordAt } from '../../bus/scan.ts'
 import { DONE, INTENT, NEW, type Window } from '../../bus/session/window.ts'
 import { systemClock } from '../../clock.ts'
 import { doubtTimes, type Settings } from '../../config/index.ts'
@@ -400,7 +399,8 @@ export class MessageSearch {
       places.map(async place => {
         const { offset, ...tp } = place
         if (!isPosition(tp.partition) || !isPosition(offset) || tp.partition >= this.#count(tp.topic)) return
-        const there = await recordAt(this.#options.bus, tp, offset).catch(() => null)
+        const read = await this.#options.bus.recordsAt(tp, [offset]).catch(() => null)
+        const there = read?.records[0]
         // what stands further back is looked at only here; the search for what waits counts the rest
         if (there && offset < (this.#baseOf(tp) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
         const record = there ?? this.#doubted.at(place)
