@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { type Clock, limited } from '../clock.ts'
 import type { Compression } from './batches/codecs.ts'
-import { byTopic, describeConfigs, noEpoch, offsetCommit, resourceTypes } from './cluster/apis.ts'
+import { byTopic, noEpoch, offsetCommit } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
@@ -215,7 +215,8 @@ export class KafkaBus implements Bus {
 
   async cleanup(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const policyOf = async (topic: string) => {
-      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => null) // the right may be missing
+      const config = await this.#brokers.config({ topic }, ['cleanup.policy']).catch(() => null) // the right may be missing
+      const policy = config?.get('cleanup.policy')
       return policy ? [[topic, policy] as const] : []
     }
     return new Map((await Promise.all(topics.map(policyOf))).flat())
@@ -239,19 +240,11 @@ export class KafkaBus implements Bus {
 /** Short, because a commit waits for the answer. */
 const patienceMs = 3000
 
-/**
- * The value of a topic's setting; where the topic does not set it, the broker's default. @throws Error as the brokers answer
- */
-async function topicConfig(brokers: Brokers, topic: string, key: string): Promise<string | undefined> {
-  const resource = { resourceType: resourceTypes.topic, resourceName: topic, configurationKeys: [key] }
-  const { results } = await brokers.ask('any', describeConfigs, [[resource]])
-  return results[0]?.configs.find(({ name }) => name === key)?.value ?? undefined
-}
-
 /** max.message.bytes of a topic; null if the client may not see it, or if no answer came. */
 export async function maxMessageBytes(brokers: Brokers, clock: Clock, topic: string): Promise<number | null> {
   try {
-    const bytes = Number(await limited(clock, patienceMs, topicConfig(brokers, topic, 'max.message.bytes')))
+    const config = await limited(clock, patienceMs, brokers.config({ topic }, ['max.message.bytes']))
+    const bytes = Number(config.get('max.message.bytes'))
     return bytes > 0 ? bytes : null
   } catch {
     return null

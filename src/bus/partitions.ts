@@ -33,6 +33,9 @@ export class PartitionMap<T> implements Iterable<T> {
   }
 }
 
+/** `topic/partition` */
+export const placeName = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+
 export function allPartitions(topic: string, count: number): TopicPartition[] {
   return Array.from({ length: count }, (_, partition) => ({ topic, partition }))
 }
@@ -65,7 +68,7 @@ const mostNamed = 5
 export function notOpen(sessions: Iterable<SessionState>): string[] {
   const closed = [...sessions].filter(({ open }) => !open)
   if (closed.length === 0) return []
-  const named = closed.slice(0, mostNamed).map(({ topic, partition }) => `${topic}/${partition}`)
+  const named = closed.slice(0, mostNamed).map(placeName)
   const others = closed.length - named.length
   return [
     `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''} ${closed.length === 1 ? 'is' : 'are'} not open`,

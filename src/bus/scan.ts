@@ -31,21 +31,6 @@ export async function scanTopic(
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, options)))
 }
 
-/** Reads one record. null: it was deleted, or the topic was recreated. @throws Error when the partition cannot be read */
-export async function recordAt(
-  bus: Pick<Bus, 'follow'>,
-  tp: TopicPartition,
-  offset: number,
-): Promise<BusRecord | null> {
-  const { promise: found, resolve } = Promise.withResolvers<BusRecord | null>()
-  const follower = await bus.follow(tp, { offset }, records => {
-    const [first] = records
-    if (first) resolve(first.offset === offset ? first : null)
-  })
-  void follower.caughtUp().then(() => resolve(null))
-  return found.finally(() => follower.close())
-}
-
 /** Whether the record matches one of the needles. */
 export function holds({ key, value }: BusRecord, needles: readonly Needle[]): boolean {
   return needles.some(needle => {

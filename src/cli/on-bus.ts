@@ -15,15 +15,11 @@ export async function onBus(
   work: (bus: Bus, settings: Settings, ending: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const settings = settingsWithBrokers(config)
-  const bus = await openBus(settings, new Telemetry())
+  await using bus = await openBus(settings, new Telemetry())
   const ending = new AbortController()
   const interrupted = untilSignal().then(() => {
     ending.abort()
     return 130
   })
-  try {
-    return await Promise.race([work(bus, settings, ending.signal), interrupted])
-  } finally {
-    await bus.close()
-  }
+  return await Promise.race([work(bus, settings, ending.signal), interrupted])
 }

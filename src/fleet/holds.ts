@@ -1,4 +1,4 @@
-import { allPartitions } from '../bus/partitions.ts'
+import { allPartitions, placeName } from '../bus/partitions.ts'
 import type { TopicPartition } from '../bus/port.ts'
 import {
   type HeldAccount,
@@ -108,7 +108,7 @@ function unownedHolds(fleet: Fleet, partitions: ReadonlyMap<string, number>): Ho
   return Array.from(partitions, ([topic, number]): Hold[] => {
     const unowned = allPartitions(topic, number).filter(tp => ownerOf(fleet, tp) === null)
     if (unowned.length === 0) return []
-    const named = unowned.slice(0, mostNamed).map(({ partition }) => `${topic}/${partition}`)
+    const named = unowned.slice(0, mostNamed).map(placeName)
     const others = unowned.length - named.length
     const names = `${named.join(', ')}${others > 0 ? ` and ${count(others, 'more partition')}` : ''}`
     const text = `no worker owns ${names} now`

@@ -1,5 +1,4 @@
 import type { Bus, RecordHeaders } from '../bus/port.ts'
-import { recordAt } from '../bus/scan.ts'
 import type { Clock } from '../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -58,7 +57,7 @@ export function placesIn(value: RecordHeaders[string]): StatusPlace[] {
 }
 
 interface ReadAgainOptions {
-  bus: Pick<Bus, 'follow'>
+  bus: Pick<Bus, 'recordsAt'>
   topic: string
   decoder: Decoder<StatusEvent>
   clock: Clock
@@ -77,7 +76,7 @@ export async function readAgain(
 ): Promise<'verdict' | StatusPlace[]> {
   const unread: StatusPlace[] = []
   for (const { partition, offset } of places) {
-    const record = await recordAt(bus, { topic, partition }, offset)
+    const [record] = (await bus.recordsAt({ topic, partition }, [offset])).records
     const decoded = record && (await decodePatiently(decoder, record.value, clock, wanted))
     if (!decoded) continue
     if (!decoded.ok) {

@@ -10,7 +10,7 @@ import { StatusReading } from './status-reading.ts'
 import { placesOf, readAgain, type StatusPlace, UnreadStatuses } from './unread-statuses.ts'
 
 export interface VerdictsOptions {
-  bus: Pick<Bus, 'follow'>
+  bus: Pick<Bus, 'follow' | 'recordsAt'>
   statuses: KeyedTopic
   /** The topic of the messages, and the partition that holds them. */
   messages: KeyedTopic

@@ -28,7 +28,7 @@ export class FollowedTopic {
   constructor(bus: Pick<Bus, 'partitions' | 'follow'>, topic: string, from: StartPositions, onRecords: RecordsHandler) {
     this.#bus = bus
     this.topic = topic
-    this.begun = this.#begin(from, onRecords)
+    this.begun = this.#extend(from, onRecords)
   }
 
   /** Position in each partition. */
@@ -42,47 +42,29 @@ export class FollowedTopic {
     await Promise.all(this.#followers.map(follower => follower.close()))
   }
 
-  async #begin(from: StartPositions, onRecords: RecordsHandler): Promise<void> {
+  /** Follows the partitions that it does not follow yet, and looks for more later. */
+  async #extend(from: StartPositions, onRecords: RecordsHandler): Promise<void> {
     const { topic } = this
-    const begun: Follower[] = []
     try {
       const count = (await this.#bus.partitions([topic])).get(topic)
       if (count === undefined) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
-      const tps = allPartitions(topic, count)
+      const tps = allPartitions(topic, count).slice(this.#followers.length)
       const positions = await from(tps)
       for (const [i, tp] of tps.entries()) {
-        begun.push(await this.#follow(tp, positions[i]!, onRecords))
+        const follow = this.#bus.follow(tp, positions[i]!, records => this.#take(() => onRecords(tp, records)))
+        this.#followers.push(await follow)
       }
-      this.#followers.push(...begun)
-      if (this.#closed) await this.close()
-      this.trouble = null
-      await Promise.all(begun.map(follower => follower.caughtUp()))
-      this.complete = true
-      if (!this.#closed) this.#followAdded(onRecords)
+      if (!this.complete && !this.#closed) {
+        this.trouble = null
+        await Promise.all(this.#followers.map(follower => follower.caughtUp()))
+        this.complete = true
+      }
     } catch (error) {
-      this.trouble = (error as Error).message
-      await Promise.all(begun.map(follower => follower.close()))
-      if (!this.#closed) this.#timer = setTimeout(() => void this.#begin(from, onRecords), retryMs).unref()
+      if (!this.complete) this.trouble = (error as Error).message
     }
-  }
-
-  #follow(tp: TopicPartition, from: From, onRecords: RecordsHandler): Promise<Follower> {
-    return this.#bus.follow(tp, from, records => this.#take(() => onRecords(tp, records)))
-  }
-
-  #followAdded(onRecords: RecordsHandler): void {
-    const { topic } = this
-    const look = async () => {
-      const count = (await this.#bus.partitions([topic])).get(topic) ?? 0
-      for (const tp of allPartitions(topic, count).slice(this.#followers.length)) {
-        this.#followers.push(await this.#follow(tp, 'earliest', onRecords))
-      }
-      if (this.#closed) await this.close()
-    }
-    const again = () => {
-      if (!this.#closed) this.#followAdded(onRecords)
-    }
-    this.#timer = setTimeout(() => void look().then(again, again), partitionsAgeMs).unref()
+    if (this.#closed) return await this.close()
+    const again = () => void this.#extend(this.complete ? fromEarliest : from, onRecords)
+    this.#timer = setTimeout(again, this.complete ? partitionsAgeMs : retryMs).unref()
   }
 
   async #take(work: () => Promise<void> | void): Promise<void> {

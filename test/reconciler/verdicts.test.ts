@@ -34,6 +34,7 @@ async function buildVerdicts(mostIds?: number) {
   const topics = { statuses: new KeyedTopic(bus, 'statuses', clock), messages: new KeyedTopic(bus, 'results', clock) }
   const verdicts = new Verdicts({
     bus: {
+      recordsAt: bus.recordsAt.bind(bus),
       async follow(_tp, _from, onRecords) {
         await unlessTrouble()
         handOver = onRecords

@@ -1,7 +1,7 @@
 import type { metadataV11 as Metadata } from '@platformatic/kafka'
 import type { TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
-import { type Api, coordinatorKinds, findCoordinator, metadata } from './apis.ts'
+import { type Api, coordinatorKinds, describeConfigs, findCoordinator, metadata, resourceTypes } from './apis.ts'
 import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
 import type { Address } from './connecting.ts'
@@ -68,6 +68,15 @@ export class Brokers {
     } finally {
       stopLooking()
     }
+  }
+
+  /** Settings of a topic or broker by Kafka's names, default values included. @throws Error as the broker answers */
+  async config(of: { topic: string } | { node: number }, keys: readonly string[]): Promise<Map<string, string>> {
+    const [type, name, target] =
+      'topic' in of ? (['topic', of.topic, 'any'] as const) : (['broker', String(of.node), of] as const)
+    const resource = { resourceType: resourceTypes[type], resourceName: name, configurationKeys: [...keys] }
+    const { results } = await this.ask(target, describeConfigs, [[resource]])
+    return new Map(results[0]!.configs.map(({ name, value }) => [name, value ?? '']))
   }
 
   /** The leader's node id. @throws ProtocolError, after which the next call refreshes metadata */

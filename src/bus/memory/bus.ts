@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { Acquired, Part } from '../driver.ts'
 import { GroupMember, type GroupTransport, isTaken, type MemberOf } from '../membership/member.ts'
-import { allPartitions } from '../partitions.ts'
+import { allPartitions, placeName } from '../partitions.ts'
 import {
   type Bus,
   BusUnavailable,
@@ -54,8 +54,6 @@ const partitionsAgeMs = 1000
 
 const defaults = { sessionTimeoutMs: 10_000, fetchRecords: 500 } as const
 
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
-
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** The embedded bus, for trials and simulations. Keeps every promise of the port, but its content ends with the process. */
@@ -76,7 +74,7 @@ export class MemoryBus implements Bus {
     const { broker, telemetry } = options
     this.#fetcher = new MemoryFetcher({
       broker,
-      hop: (tp, way) => this.#hop(`fetch ${nameOf(tp)}`, way),
+      hop: (tp, way) => this.#hop(`fetch ${placeName(tp)}`, way),
       mostRecords: this.#options.fetchRecords,
       closing: this.#closing.signal,
     })
@@ -130,7 +128,7 @@ export class MemoryBus implements Bus {
         partition: tp => ({
           ...readings.cursor(tp),
           acquire: () => acquire(tp),
-          offsetAt: timestamp => this.#atBroker(`look up ${nameOf(tp)}`, () => broker.offsetAt(tp, timestamp)),
+          offsetAt: timestamp => this.#atBroker(`look up ${placeName(tp)}`, () => broker.offsetAt(tp, timestamp)),
         }),
         commit,
         history: topic =>
@@ -182,7 +180,7 @@ export class MemoryBus implements Bus {
     const id = `${groupId}-process/${tag}`
     const turns = new ProducerTurns(() => this.#atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) })))
     const transact = async (producer: ProducerEpoch, parts: readonly Part[], of: MemberOf) => {
-      const name = parts.map(nameOf).join(' ')
+      const name = parts.map(placeName).join(' ')
       const wanted = parts.flatMap(part => part.records)
       await this.#limits.produce(wanted, records =>
         this.#atBroker(`commit ${name}`, () => {
@@ -201,7 +199,7 @@ export class MemoryBus implements Bus {
       acquire: async (tp: TopicPartition): Promise<Acquired> => {
         const { synced } = member
         await turns.take(async () => {}) // a commit in flight may belong to the partition's previous session
-        return this.#atBroker(`acquire ${nameOf(tp)}`, () => {
+        return this.#atBroker(`acquire ${placeName(tp)}`, () => {
           group.checkCommit(synced)
           broker.abort(groupId, tp)
           return { committed: broker.committed(groupId, tp), low: broker.start(tp), high: broker.end(tp) }
@@ -215,12 +213,12 @@ export class MemoryBus implements Bus {
     return new PartitionFollower({
       ...this.#options,
       ...{ fetcher: this.#fetcher, tp, start, onRecords, closing: this.#closing.signal },
-      end: () => this.#atBroker(`end of ${nameOf(tp)}`, broker => broker.end(tp)),
+      end: () => this.#atBroker(`end of ${placeName(tp)}`, broker => broker.end(tp)),
     })
   }
 
   #locate(tp: TopicPartition, from: From): Promise<number> {
-    return this.#atBroker(`look up ${nameOf(tp)}`, broker => {
+    return this.#atBroker(`look up ${placeName(tp)}`, broker => {
       if (from === 'latest') return broker.end(tp)
       if (typeof from !== 'object') return broker.offsetAt(tp, from === 'earliest' ? 0 : from)
       const start = broker.start(tp)
@@ -259,7 +257,7 @@ export class MemoryBus implements Bus {
     { from, until = Number.POSITIVE_INFINITY, needles, take }: Query,
   ): Promise<Searched> {
     const begin = await this.#locate(tp, from)
-    const { records, next, start } = await this.#atBroker(`look through ${nameOf(tp)}`, broker => {
+    const { records, next, start } = await this.#atBroker(`look through ${placeName(tp)}`, broker => {
       const end = broker.offsetAt(tp, until)
       const { records } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
       const before = records.filter(({ offset }) => offset < end)
@@ -271,7 +269,7 @@ export class MemoryBus implements Bus {
   }
 
   recordsAt(tp: TopicPartition, offsets: readonly number[]): ReturnType<Bus['recordsAt']> {
-    return this.#atBroker(`look up ${nameOf(tp)}`, broker => {
+    return this.#atBroker(`look up ${placeName(tp)}`, broker => {
       const wanted = new Set(offsets)
       const { records, next } = broker.read(tp, offsets[0] ?? 0, Number.POSITIVE_INFINITY)
       return { records: records.filter(({ offset }) => wanted.has(offset)), readable: next }

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { LogEnds } from '../driver.ts'
+import { placeName } from '../partitions.ts'
 import type { BusRecord, Follower, OnRecords, TopicPartition } from '../port.ts'
 import type { Fetched, Reading, Reads } from './reading.ts'
 
@@ -80,7 +81,7 @@ export class PartitionFollower implements Follower, Reading {
   #tellUnreadable(records: readonly BusRecord[]): void {
     const { tp, telemetry } = this.#options
     for (const { unreadable } of records) {
-      if (unreadable) telemetry.emit('bus.log', { level: 'warn', message: `${nameOf(tp)}: ${unreadable.message}` })
+      if (unreadable) telemetry.emit('bus.log', { level: 'warn', message: `${placeName(tp)}: ${unreadable.message}` })
     }
   }
 
@@ -90,7 +91,7 @@ export class PartitionFollower implements Follower, Reading {
       try {
         return await onRecords(records)
       } catch (error) {
-        const message = `the handler failed on records of ${nameOf(tp)}: they are delivered again every second until it succeeds`
+        const message = `the handler failed on records of ${placeName(tp)}: they are delivered again every second until it succeeds`
         if (attempt === 1) telemetry.emit('bus.log', { level: 'error', message, error: String(error) })
         await sleep(clock, retryAfterMs)
       }
@@ -103,5 +104,3 @@ export class PartitionFollower implements Follower, Reading {
     for (const { resolve } of due) resolve()
   }
 }
-
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`

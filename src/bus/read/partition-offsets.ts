@@ -1,6 +1,7 @@
 import { Told } from '../../told.ts'
 import { isTransient, protocolError } from '../cluster/errors.ts'
 import type { LogEnds } from '../driver.ts'
+import { placeName } from '../partitions.ts'
 import type { From, Isolation, TopicPartition } from '../port.ts'
 import { RequestBatcher } from '../request-batcher.ts'
 import { fetchRecords } from './fetch-api.ts'
@@ -81,9 +82,9 @@ export class PartitionOffsets {
   }
 
   /** Retries until there is an answer. @throws Error for a permanent refusal */
-  async untilAnswered<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
+  async untilAnswered<T>(tp: TopicPartition, ask: () => Promise<T>): Promise<T> {
     const { clock, closing } = this.#options
-    const name = `${topic}/${partition}`
+    const name = placeName(tp)
     let since: number | null = null
     const told = new Told()
     for (let attempt = 1; !closing.aborted; attempt++) {

@@ -1,4 +1,4 @@
-import { PartitionMap } from '../partitions.ts'
+import { PartitionMap, placeName } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Reading, Reads } from '../read/reading.ts'
 import type { Ownership } from './ownership.ts'
@@ -32,9 +32,8 @@ export class OwnedReadings {
   /** The partitions that cannot be read now, each with the reason. */
   unread(troubleOf: (reading: Reading) => string | null): string[] {
     return [...this.#readings].flatMap(reading => {
-      const { topic, partition } = reading.tp
       const trouble = troubleOf(reading)
-      return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
+      return trouble === null ? [] : [`${placeName(reading.tp)} cannot be read now: ${trouble}`]
     })
   }
 

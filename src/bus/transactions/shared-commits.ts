@@ -4,6 +4,7 @@ import type { Compression } from '../batches/codecs.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import type { Acquired, Part } from '../driver.ts'
 import type { GroupMember, MemberOf } from '../membership/member.ts'
+import { placeName } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -105,7 +106,7 @@ export class KafkaSharedCommits {
     for (const id of dead) await this.#producer.endHangingOf(id, tps[0]!, this.#committing(member.synced))
     const ended = tps.map(() => undefined)
     if (dead.length === 0) return ended
-    const names = tps.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')
+    const names = tps.map(placeName).join(', ')
     const message =
       `a broker lost the end of a transaction that committed offsets of ${names}: the offsets are discarded, and commands ` +
       'whose request began last may be sent again'

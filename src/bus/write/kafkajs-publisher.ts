@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { type Compression, codecNumbers } from '../batches/codecs.ts'
 import { partitionOf } from '../murmur2.ts'
+import { placeName } from '../partitions.ts'
 import type { OutgoingRecord, Publisher, TopicPartition } from '../port.ts'
 
 /** Most records of one request: kafkajs takes time proportional to the square of their number. */
@@ -84,8 +85,8 @@ export async function connectKafkajsPublisher(
     async sendBatch(batch) {
       chosen.clear()
       const written = await producer.sendBatch(batch)
-      const missing = new Set(Array.from(chosen.values(), nameOf))
-      for (const { topicName: topic, partition } of written) missing.delete(nameOf({ topic, partition }))
+      const missing = new Set(Array.from(chosen.values(), placeName))
+      for (const { topicName: topic, partition } of written) missing.delete(placeName({ topic, partition }))
       // while leaders move, kafkajs can resolve a send although part of it was never written
       if (missing.size > 0)
         throw new Error(`kafkajs did not confirm the send to ${[...missing].join()}: perhaps not written`)
@@ -126,21 +127,19 @@ class Places {
   constructor(answers: readonly Written[]) {
     for (const { topicName: topic, partition, baseOffset = '-1' } of answers) {
       this.#only.set(topic, this.#only.has(topic) ? null : { topic, partition })
-      if (Number(baseOffset) >= 0) this.#next.set(nameOf({ topic, partition }), Number(baseOffset))
+      if (Number(baseOffset) >= 0) this.#next.set(placeName({ topic, partition }), Number(baseOffset))
     }
   }
 
   /** Tells the next record of a partition where it is. @param chosen null: unknown, unless its topic has only one */
   tell({ topic, written }: OutgoingRecord, chosen: TopicPartition | null): void {
     const tp = chosen ?? this.#only.get(topic) ?? null
-    const offset = tp ? this.#next.get(nameOf(tp)) : undefined
+    const offset = tp ? this.#next.get(placeName(tp)) : undefined
     if (tp === null || offset === undefined) return
-    this.#next.set(nameOf(tp), offset + 1)
+    this.#next.set(placeName(tp), offset + 1)
     written?.({ ...tp, offset })
   }
 }
-
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
 function messageOf({ key, value, headers, partition }: OutgoingRecord): Message {
   return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }

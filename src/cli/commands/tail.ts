@@ -185,31 +185,27 @@ function tail(
         end.abort()
       })
       const telemetry = new Telemetry()
-      const bus = await openBus(settings, telemetry)
-      try {
-        const counts = await bus.partitions([topic])
-        if (!counts.has(topic)) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
-        if (!untilEnd) process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
-        const from = fromBeginning ? 'earliest' : (since ?? 'latest')
-        const reading = { bus, topic, clock: systemClock, telemetry, ending: end.signal }
-        const taking = topicRecords({ ...reading, from: () => from, untilEnd })
-        let left = limit ?? Number.POSITIVE_INFINITY
-        let unread = 0
-        for await (const taken of taking) {
-          const shown = await shownOf(taken, show)
-          if (shown === null) continue
-          if ('unread' in shown) {
-            if (++unread <= mostTold) say(`${placeOf(taken.record, taken.from)}: ${shown.unread}`)
-            continue
-          }
-          await printLine(printed(shown, json))
-          if (--left === 0) break
+      await using bus = await openBus(settings, telemetry)
+      const counts = await bus.partitions([topic])
+      if (!counts.has(topic)) throw new Error(`there is no topic ${topic}: create it with busgate topics create`)
+      if (!untilEnd) process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
+      const from = fromBeginning ? 'earliest' : (since ?? 'latest')
+      const reading = { bus, topic, clock: systemClock, telemetry, ending: end.signal }
+      const taking = topicRecords({ ...reading, from: () => from, untilEnd })
+      let left = limit ?? Number.POSITIVE_INFINITY
+      let unread = 0
+      for await (const taken of taking) {
+        const shown = await shownOf(taken, show)
+        if (shown === null) continue
+        if ('unread' in shown) {
+          if (++unread <= mostTold) say(`${placeOf(taken.record, taken.from)}: ${shown.unread}`)
+          continue
         }
-        if (unread > mostTold) say(`${count(unread, 'record')} of ${topic} could not be read.`)
-        return signal === 'SIGINT' ? 130 : 0
-      } finally {
-        await bus.close()
+        await printLine(printed(shown, json))
+        if (--left === 0) break
       }
+      if (unread > mostTold) say(`${count(unread, 'record')} of ${topic} could not be read.`)
+      return signal === 'SIGINT' ? 130 : 0
     },
   })
 }

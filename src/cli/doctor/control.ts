@@ -16,7 +16,7 @@ export const control = check({
     const { control: topic } = settings.topics
     if (!settings.roles.includes('worker')) return { findings: [skipped('this process sends no commands')] }
     if (topics.get(topic)?.state !== 'exists') return { findings: [skipped(`${topic} cannot be seen`)] }
-    const bus = await openBus(settings)
+    await using bus = await openBus(settings)
     const ending = AbortSignal.timeout(readMs)
     try {
       return { findings: [findingOf(topic, await readControl(bus, settings, ending))] }
@@ -24,8 +24,6 @@ export const control = check({
       if (!ending.aborted) throw error
       const what = `${topic} cannot be read within ${readMs / 1000} s: it holds too much, or the brokers are slow`
       return { findings: [warning(what, remedy)] }
-    } finally {
-      await bus.close()
     }
   },
 })

@@ -42,14 +42,12 @@ async function ofAccount(
   name: string,
   account: AccountSettings,
 ): Promise<Seen> {
-  const client = clientFor(gateway, account, { timeoutMs: limitMs, connections: 1 })
+  await using client = clientFor(gateway, account, { timeoutMs: limitMs, connections: 1 })
   try {
     return { name, accepted: true, finding: ofBalance(name, await client.balance()) }
   } catch (error) {
     const finding = refused(name, account, gateway.url, error as GatewayError)
     return { name, accepted: acceptedDespite(error), finding }
-  } finally {
-    await client.close()
   }
 }
 

@@ -12,18 +12,14 @@ export const holds = check({
     const { workers, commands } = settings.topics
     const unseen = [workers, ...commands].filter(topic => topics.get(topic)?.state !== 'exists')
     if (unseen.length > 0) return { findings: [skipped(`${unseen.join(', ')} cannot be seen`)] }
-    const bus = await openBus(settings)
-    try {
-      const { fleet, holds } = await readHeldBack(bus, settings)
-      const { length } = fleet.alive
-      if (length === 0) return { findings: [skipped('no process has reported in the last minute')] }
-      if (holds.length === 0)
-        return {
-          findings: [ok(`${length} ${length === 1 ? 'process reports' : 'processes report'}: nothing is held back`)],
-        }
-      return { findings: holds.map(({ text, mend }) => warning(sentence(text), mend || 'see busgate status')) }
-    } finally {
-      await bus.close()
-    }
+    await using bus = await openBus(settings)
+    const { fleet, holds } = await readHeldBack(bus, settings)
+    const { length } = fleet.alive
+    if (length === 0) return { findings: [skipped('no process has reported in the last minute')] }
+    if (holds.length === 0)
+      return {
+        findings: [ok(`${length} ${length === 1 ? 'process reports' : 'processes report'}: nothing is held back`)],
+      }
+    return { findings: holds.map(({ text, mend }) => warning(sentence(text), mend || 'see busgate status')) }
   },
 })

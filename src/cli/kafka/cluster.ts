@@ -1,15 +1,13 @@
 import {
   type Api,
   addOffsetsToTxn,
-  describeConfigs,
   describeGroups,
   endTxn,
   initProducerId,
   listGroups,
   metadata,
-  resourceTypes,
 } from '../../bus/cluster/apis.ts'
-import { Brokers, type ClusterMetadata, type Target, type TopicMetadata } from '../../bus/cluster/brokers.ts'
+import { Brokers, type ClusterMetadata, type TopicMetadata } from '../../bus/cluster/brokers.ts'
 import { securityOf } from '../../bus/cluster/connecting.ts'
 import { isTransient, ProtocolError } from '../../bus/cluster/errors.ts'
 import { decodeAnnouncement, decodeSubscription } from '../../bus/membership/assignment-codec.ts'
@@ -50,15 +48,12 @@ const topicConfigs = [
 ]
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
-const limit = { limitMs: 10_000 }
 /** Retry interval while a coordinator is loading, or its topic is being created. */
 const retryMs = 200
 
 /** Connects to the cluster. @param seeds bootstrap brokers: those of the settings, or those known to answer @throws Error */
-export async function connectCluster({ kafka }: Settings, seeds: readonly string[]): Promise<Cluster> {
-  const { clientId } = kafka
-  const telemetry = new Telemetry()
-  const brokers = new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
+export async function connectCluster(settings: Settings, seeds: readonly string[]): Promise<Cluster> {
+  const brokers = brokersOf(settings, seeds)
   try {
     return clusterOf(brokers, await describe(brokers, []))
   } catch (error) {
@@ -67,8 +62,14 @@ export async function connectCluster({ kafka }: Settings, seeds: readonly string
   }
 }
 
-function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
-  return brokers.ask('any', metadata, [[...topics], false, true], limit)
+export function brokersOf({ kafka }: Settings, seeds: readonly string[]): Brokers {
+  const { clientId } = kafka
+  const telemetry = new Telemetry()
+  return new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
+}
+
+export function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
+  return brokers.ask('any', metadata, [[...topics], false, true])
 }
 
 function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
@@ -85,17 +86,17 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
       return new Map(await Promise.all(topics.map(async one => [one.name!, await topicOf(brokers, one)] as const)))
     },
     /** Settings of a node; null if this account may not see them. */
-    nodeConfig: (id: number, keys: readonly string[]) => configOf(brokers, { node: id }, 'broker', String(id), keys),
+    nodeConfig: (id: number, keys: readonly string[]) => brokers.config({ node: id }, keys).catch(() => null),
     /** @throws ProtocolError when this account may not see the group */
     groupRights: (groupId: string) =>
       whenLoaded(async () => {
-        const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], true], limit)
+        const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], true])
         return rightsIn(groups[0]!.authorizedOperations)
       }),
     /** What the members of a group say about their installations; none while it rebalances. @throws ProtocolError */
     announcements: (groupId: string) =>
       whenLoaded(async () => {
-        const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], false], limit)
+        const { groups } = await brokers.ask({ group: groupId }, describeGroups, [[groupId], false])
         return groups[0]!.members.flatMap(({ memberMetadata }) => decodeAnnouncement(memberMetadata) ?? [])
       }),
     /** Names of the groups whose workers run now and send from one of the topics, as far as this account may see them. */
@@ -123,18 +124,6 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata) {
   }
 }
 
-async function configOf(
-  brokers: Brokers,
-  target: Target,
-  type: keyof typeof resourceTypes,
-  name: string,
-  keys: readonly string[],
-): Promise<Config | null> {
-  const resource = { resourceType: resourceTypes[type], resourceName: name, configurationKeys: [...keys] }
-  const answer = await brokers.ask(target, describeConfigs, [[resource]], limit).catch(() => null)
-  return answer && new Map(answer.results[0]!.configs.map(({ name, value }) => [name, value ?? '']))
-}
-
 async function topicOf(brokers: Brokers, { name, errorCode, partitions, ...topic }: TopicMetadata): Promise<Topic> {
   const exists = errorCode !== errors.unknownTopic && errorCode !== errors.topicDenied
   return {
@@ -144,15 +133,15 @@ async function topicOf(brokers: Brokers, { name, errorCode, partitions, ...topic
     inSync: fewest(partitions.map(({ isrNodes }) => isrNodes.length)),
     leaderless: partitions.filter(({ leaderId }) => leaderId < 0).length,
     rights: rightsIn(topic.topicAuthorizedOperations),
-    config: exists ? await configOf(brokers, 'any', 'topic', name!, topicConfigs) : null,
+    config: exists ? await brokers.config({ topic: name! }, topicConfigs).catch(() => null) : null,
   }
 }
 
 async function sendingGroupsAt(brokers: Brokers, node: number, topics: readonly string[]): Promise<string[]> {
-  const listed = await brokers.ask({ node }, listGroups, [[], []], limit)
+  const listed = await brokers.ask({ node }, listGroups, [[], []])
   const ids = listed.groups.flatMap(group => (group.protocolType === 'consumer' ? [group.groupId] : []))
   if (ids.length === 0) return []
-  const { groups } = await brokers.ask({ node }, describeGroups, [ids, false], limit)
+  const { groups } = await brokers.ask({ node }, describeGroups, [ids, false])
   return groups.flatMap(({ groupId, protocolData, members }) => {
     const read = members.flatMap(({ memberMetadata }) => decodeSubscription(memberMetadata).topics)
     return isOwningProtocol(protocolData) && topics.some(topic => read.includes(topic)) ? [groupId] : []
@@ -161,9 +150,9 @@ async function sendingGroupsAt(brokers: Brokers, node: number, topics: readonly 
 
 async function tryTransaction(brokers: Brokers, id: string, groupId: string): Promise<void> {
   const target = { transaction: id }
-  const { producerId, producerEpoch } = await brokers.ask(target, initProducerId, [id, transactionTimeoutMs], limit)
-  await brokers.ask(target, addOffsetsToTxn, [id, producerId, producerEpoch, groupId], limit)
-  await brokers.ask(target, endTxn, [id, producerId, producerEpoch, false], limit)
+  const { producerId, producerEpoch } = await brokers.ask(target, initProducerId, [id, transactionTimeoutMs])
+  await brokers.ask(target, addOffsetsToTxn, [id, producerId, producerEpoch, groupId])
+  await brokers.ask(target, endTxn, [id, producerId, producerEpoch, false])
 }
 
 const fewest = (counts: readonly number[]) => counts.reduce((least, count) => Math.min(least, count), counts[0] ?? 0)

@@ -1,7 +1,6 @@
 import { KeyedTopic } from '../../bus/keyed-topic.ts'
-import { allPartitions } from '../../bus/partitions.ts'
+import { allPartitions, placeName } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, From, Needle, Query, TopicPartition } from '../../bus/port.ts'
-import { recordAt } from '../../bus/scan.ts'
 import { DONE, INTENT, NEW, type Window } from '../../bus/session/window.ts'
 import { systemClock } from '../../clock.ts'
 import { doubtTimes, type Settings } from '../../config/index.ts'
@@ -274,7 +273,7 @@ export class MessageSearch {
     if (tp.topic === doubts) {
       await doubt.each(tp, records, (value, record) => {
         this.#doubted.keep(value)
-        const progress = stateOf(this.#progress.get(nameOf(tp)), record.offset)
+        const progress = stateOf(this.#progress.get(placeName(tp)), record.offset)
         const asked = askedOf(value, this.#options.settings)
         this.#bounded.keep('doubts', sightingOf(tp, record, { ...value, progress, asked }))
       })
@@ -349,7 +348,7 @@ export class MessageSearch {
     const tps = [...this.#commandTps, ...this.#tps(settings.topics.doubts)]
     try {
       const known = await readProgress(bus, settings, tps)
-      for (const [i, tp] of tps.entries()) this.#progress.set(nameOf(tp), known[i] ?? null)
+      for (const [i, tp] of tps.entries()) this.#progress.set(placeName(tp), known[i] ?? null)
     } catch (error) {
       this.#findings.gaps.push(
         `The progress of the group ${settings.kafka.groupId} is unknown: ${(error as Error).message}`,
@@ -359,7 +358,7 @@ export class MessageSearch {
 
   /** The committed offset of the workers' group. */
   #baseOf(tp: TopicPartition): number | undefined {
-    return this.#progress.get(nameOf(tp))?.window.base
+    return this.#progress.get(placeName(tp))?.window.base
   }
 
   async #readControls(): Promise<void> {
@@ -400,7 +399,8 @@ export class MessageSearch {
       places.map(async place => {
         const { offset, ...tp } = place
         if (!isPosition(tp.partition) || !isPosition(offset) || tp.partition >= this.#count(tp.topic)) return
-        const there = await recordAt(this.#options.bus, tp, offset).catch(() => null)
+        const read = await this.#options.bus.recordsAt(tp, [offset]).catch(() => null)
+        const there = read?.records[0]
         // what stands further back is looked at only here; the search for what waits counts the rest
         if (there && offset < (this.#baseOf(tp) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
         const record = there ?? this.#doubted.at(place)
@@ -425,7 +425,7 @@ export class MessageSearch {
     let found = 0
     for (const record of records) {
       const read = await this.#readers.command.decode(record)
-      const progress = this.#progress.get(nameOf(tp))
+      const progress = this.#progress.get(placeName(tp))
       const at = { progress: stateOf(progress, record.offset), schemaId: schemaIdIn(record) }
       if (!read.ok) {
         this.#undecodable.add({ ...tp, offset: record.offset }, read.why)
@@ -448,8 +448,7 @@ export class MessageSearch {
 
 /** Whether a number of a record, which may be any, is a partition or an offset. */
 const isPosition = (number: number): boolean => Number.isSafeInteger(number) && number >= 0
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
-const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
+const same = (one: TopicPartition, other: TopicPartition) => placeName(one) === placeName(other)
 
 /** Number of offsets before this one that are not done. */
 function unfinishedBefore(window: Window, offset: number): number {
