@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { UsageError } from '../src/cli/framework/command.ts'
-import '../test/support/kafkajs-warning.ts'
+import '../src/cli/framework/kafkajs-warning.ts'
 import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
 import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'

@@ -1,3 +1,4 @@
+import './framework/kafkajs-warning.ts'
 import { runLine } from './run-line.ts'
 
 process.report.excludeEnv = true // a diagnostic report is readable by all, and variables may hold secrets

@@ -4,7 +4,7 @@
  *   npm run analytics                      all engines; fails if one cannot run on this machine
  *   npm run analytics -- duckdb spark      these engines
  */
-import '../support/kafkajs-warning.ts'
+import '../../src/cli/framework/kafkajs-warning.ts'
 import { startKafka } from '../support/local-kafka/kafka.ts'
 import { startRegistry } from '../support/local-kafka/registry.ts'
 import { differences } from './answers.ts'

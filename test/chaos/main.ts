@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import '../support/kafkajs-warning.ts'
+import '../../src/cli/framework/kafkajs-warning.ts'
 import { kafkaVersion, kafkaVersions } from '../support/local-kafka/maven.ts'
 import { codecs } from '../support/outside/producer.ts'
 import { matrixOf, rowOf } from './matrix.ts'

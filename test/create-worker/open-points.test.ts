@@ -72,11 +72,11 @@ describe('whatever the specification leaves open, nothing is sent twice and noth
       if (outcome !== 'SENT' || `${point}=${reading}` === 'unknownId=text') continue
       expect([id, world.sandbox.executions(id)]).toEqual([id, 1])
     }
-    // a busy machine may lose the answer to one, which is never sent again
+    // a busy machine may lose the answer to one, which is never sent again, or seem unreachable
     const ofPasswords = world.results().filter(({ id }) => id >= 1000n && id !== longId)
     expect(ofPasswords.some(({ outcome }) => outcome === 'SENT')).toBe(true)
     expect(ofPasswords.filter(({ outcome }) => !['SENT', 'IN_DOUBT', 'UNRESOLVED'].includes(outcome))).toEqual([])
-    if (faulty[point] !== reading) expect(paused).toEqual([])
+    if (faulty[point] !== reading) expect(new Set(paused)).toBeOneOf([new Set(), new Set(['unreachable'])])
   })
 
   test.each<[status: Partial<Readings>]>([

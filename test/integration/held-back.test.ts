@@ -42,7 +42,8 @@ describeOnKafka('what holds commands back', brokers => {
       expect(stdout).toContain(`${sentence} The operator must replace the key.\n`)
       expect(code).toBe(3)
     })
-    expect(await conclusionOf(1, env)).toContain(`Not sent yet: ${words} The operator must replace the key.`)
+    const notYet = `Not sent yet: ${words} The operator must replace the key.`
+    await until(async () => expect(await conclusionOf(1, env)).toContain(notYet))
     const [held] = jsonOf(await busgateHere(['status', '--json'], { env }))
     expect(held).toMatchObject({ hold: 'account', name: 'shop', reason: 'denied', waiting: 3 })
     const doctor = jsonOf(await busgateHere(['doctor', '--json'], { env })).filter(({ check }) => check === 'workers')

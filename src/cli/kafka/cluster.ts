@@ -52,8 +52,10 @@ const transactionTimeoutMs = 10_000
 const retryMs = 200
 
 /** Connects to the cluster. @param seeds bootstrap brokers: those of the settings, or those known to answer @throws Error */
-export async function connectCluster(settings: Settings, seeds: readonly string[]): Promise<Cluster> {
-  const brokers = brokersOf(settings, seeds)
+export async function connectCluster({ kafka }: Settings, seeds: readonly string[]): Promise<Cluster> {
+  const { clientId } = kafka
+  const telemetry = new Telemetry()
+  const brokers = new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
   try {
     return clusterOf(brokers, await describe(brokers, []))
   } catch (error) {
@@ -62,13 +64,7 @@ export async function connectCluster(settings: Settings, seeds: readonly string[
   }
 }
 
-export function brokersOf({ kafka }: Settings, seeds: readonly string[]): Brokers {
-  const { clientId } = kafka
-  const telemetry = new Telemetry()
-  return new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
-}
-
-export function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
+function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
   return brokers.ask('any', metadata, [[...topics], false, true])
 }
 

@@ -1,9 +1,9 @@
-import { createTopicsV5 } from '@platformatic/kafka'
-import { apiOf } from '../../bus/cluster/apis.ts'
-import { codeNamed, protocolError } from '../../bus/cluster/errors.ts'
-import type { Settings } from '../../config/index.ts'
+import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
+import { securityOf } from '../../bus/cluster/connecting.ts'
+import { systemClock } from '../../clock.ts'
+import { type Settings, verifiedTls } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { brokersOf, describe, grantingAcl, kafkaTool } from './cluster.ts'
+import { grantingAcl, kafkaTool } from './cluster.ts'
 
 export interface NewTopic {
   topic: string
@@ -14,72 +14,109 @@ export interface NewTopic {
   config?: Readonly<Record<string, string>>
 }
 
-const createTopics = { ...apiOf(createTopicsV5.api), isPartial: true }
-const alreadyExists = codeNamed('TOPIC_ALREADY_EXISTS')
 const createWithinMs = 10_000
 /** Longest wait for the leaders of new topics. */
 const leadersWithinMs = 30_000
-const lookAgainMs = 100
+const transient = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE']
 
-/** Creates missing topics, and waits for the leaders of all. @throws Error that says what to change */
+/**
+ * Creates missing topics through kafkajs's Admin, and waits for the leaders of all.
+ * @throws Error that says what to change
+ */
 export async function createMissingTopics(settings: Settings, topics: readonly NewTopic[]): Promise<void> {
-  const brokers = brokersOf(settings, [settings.kafka.brokers ?? []].flat())
+  const admin = new kafkajs.Kafka(configOf(settings)).admin()
   try {
-    const { controllerId } = await describe(brokers, [])
-    const answer = await brokers.ask(
-      { node: controllerId },
-      createTopics,
-      [topics.map(requested), createWithinMs, false],
-      { limitMs: createWithinMs + 2_000 },
-    )
-    const refused = answer.topics.find(({ errorCode }) => errorCode !== 0 && errorCode !== alreadyExists)
-    if (refused) {
-      const { name, errorCode, errorMessage } = refused
-      const { type, message } = protocolError(errorCode, errorMessage)
-      throw new Error(refusalText(topics.find(({ topic }) => topic === name)!, { type, message }, settings))
-    }
+    await admin.connect()
+    await admin.createTopics({
+      waitForLeaders: false, // it would fail if a broker does not know a new topic yet
+      timeout: createWithinMs,
+      topics: topics.map(({ topic, partitions, replication = -1, config = {} }) => ({
+        topic,
+        numPartitions: partitions,
+        replicationFactor: replication,
+        configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
+      })),
+    })
     const names = topics.map(({ topic }) => topic)
-    await untilLed(async () => (await describe(brokers, names)).topics)
+    await untilLed(() => admin.fetchTopicMetadata({ topics: names }))
+  } catch (error) {
+    throw explained(error as KafkajsError, settings, topics)
   } finally {
-    await brokers.close()
+    await admin.disconnect().catch(() => {})
   }
 }
 
-const requested = ({ topic, partitions, replication = -1, config = {} }: NewTopic) => ({
-  name: topic,
-  numPartitions: partitions,
-  replicationFactor: replication,
-  assignments: [],
-  configs: Object.entries(config).map(([name, value]) => ({ name, value })),
-})
-
-type Described = Awaited<ReturnType<typeof describe>>['topics']
-
-/** A broker may not know a new topic yet. */
-async function untilLed(look: () => Promise<Described>): Promise<void> {
-  for (
-    const end = performance.now() + leadersWithinMs;
-    ;
-    await new Promise(resolve => setTimeout(resolve, lookAgainMs))
-  ) {
-    const unled = (await look()).find(
-      ({ errorCode, partitions }) => errorCode !== 0 || partitions.some(({ leaderId }) => leaderId < 0),
-    )
-    if (!unled) return
-    if (performance.now() > end) throw new Error(`${unled.name} has been created, but has partitions without a leader`)
+/** Polls, because kafkajs refuses to describe a topic while a partition has no leader. */
+async function untilLed(describe: () => Promise<unknown>): Promise<void> {
+  for (const end = performance.now() + leadersWithinMs; ; await new Promise(resolve => setTimeout(resolve, 100))) {
+    try {
+      await describe()
+      return
+    } catch (error) {
+      if (!transient.includes(typeOf(error as KafkajsError)) || performance.now() > end) throw error
+    }
   }
 }
+
+function configOf({ kafka }: Settings): KafkaConfig {
+  const { ssl, sasl } = securityOf(kafka, systemClock)
+  return {
+    clientId: kafka.clientId,
+    brokers: [kafka.brokers ?? []].flat(),
+    ssl: typeof ssl === 'function' ? ssl() : ssl === true && { ...verifiedTls },
+    ...(sasl && { sasl: saslOf(sasl) }),
+    connectionTimeout: 3_000,
+    requestTimeout: createWithinMs + 2_000,
+    reauthenticationThreshold: 500, // brokers refuse a second authentication within a second
+    retry: { retries: 5, maxRetryTime: 2_000 },
+    logLevel: kafkajs.logLevel.NOTHING, // errors are thrown
+  }
+}
+
+type Sasl = NonNullable<ReturnType<typeof securityOf>['sasl']>
+
+function saslOf(sasl: Sasl): SASLOptions {
+  if (sasl.mechanism !== 'oauthbearer') return { ...sasl, password: sasl.password() } as SASLOptions
+  const { mechanism, token, extensions = {} } = sasl
+  return { mechanism, oauthBearerProvider: async () => ({ value: await token(), extensions }) as { value: string } }
+}
+
+/** The used fields of kafkajs errors. */
+interface KafkajsError extends Error {
+  /** Name of the error code in Kafka's protocol. */
+  type?: string
+  cause?: KafkajsError
+  /** One per refused topic. */
+  errors?: (KafkajsError & { topic: string })[]
+}
+
+const typeOf = ({ type, cause }: KafkajsError) => type ?? cause?.type ?? ''
+
+function explained(error: KafkajsError, settings: Settings, topics: readonly NewTopic[]): Error {
+  const refused = error.errors?.find(({ type }) => type !== 'TOPIC_ALREADY_EXISTS')
+  if (refused) return new Error(refusalText(refused, settings, topics), { cause: error })
+  if (typeOf(error) === 'LEADER_NOT_AVAILABLE') {
+    const show = kafkaTool(settings, { tool: 'kafka-topics.sh', args: '--describe --unavailable-partitions' })
+    const what = 'topics can be created only if every partition of the cluster has a leader'
+    return new Error(`${what}: ${show} lists those without`, { cause: error })
+  }
+  const message = safeText(error.message)
+  return new Error(`the brokers cannot create topics: ${message}; ${check}`, { cause: error })
+}
+
+const check = 'check kafka.brokers (host names, no IPv6 addresses), kafka.ssl and kafka.sasl; busgate doctor says more'
 
 function refusalText(
-  { topic, partitions, replication, config = {} }: NewTopic,
-  { type, message }: { type: string; message: string },
+  { type = '', message, topic }: { type?: string; message: string; topic: string },
   settings: Settings,
+  topics: readonly NewTopic[],
 ): string {
   const what = `${topic} cannot be created: ${safeText(message)} (${type})`
   if (type.endsWith('_AUTHORIZATION_FAILED')) return `${what}: ${grantingAcl(settings, 'Create', `--topic ${topic}`)}`
+  const { partitions, replication, config = {} } = topics.find(one => one.topic === topic)!
   const entries = Object.entries(config).map(([name, value]) => ` --config ${name}=${value}`)
   const replicas = replication === undefined ? '' : ` --replication-factor ${replication}`
   const args = `--create --topic ${topic} --partitions ${partitions}${replicas}${entries.join('')}`
   const tool = kafkaTool(settings, { tool: 'kafka-topics.sh', args })
-  return `${what}: change --partitions or --replication, or run ${tool}`
+  return `${what}: change --partitions or --replication; for the brokers' own message, run ${tool}`
 }
