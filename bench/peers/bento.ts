@@ -9,7 +9,7 @@ import type { Program, StartOptions } from '../program.ts'
 import { type Job, jobOf } from './job.ts'
 
 const advice =
-  'install Bento (go install github.com/warpstreamlabs/bento/cmd/bento@v1.10.0) and set BENTO_BIN to the path of its binary'
+  'install Bento 1.20.0 (https://github.com/warpstreamlabs/bento/releases) and set BENTO_BIN to the path of its binary'
 
 /** Finds Bento, the stream processor in Go. @throws Error that says what to do if BENTO_BIN is not a Bento */
 export async function findBento(): Promise<Program> {

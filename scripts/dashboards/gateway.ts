@@ -115,7 +115,7 @@ const doubts = row(
   'Doubts',
   lines({
     title: 'Commands in doubt if killed now',
-    description: 'Upper bound, by process. At commands.maxInFlight for long: commits to Kafka are slow.',
+    description: 'About so many, by process. At commands.maxInFlight, the most, for long: commits to Kafka are slow.',
     width: 6,
     unit: 'short',
     queries: [[`busgate_intents_open{${own}}`, '{{instance}}']],

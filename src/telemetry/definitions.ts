@@ -202,8 +202,7 @@ export const metricDefinitions = {
     type: 'gauge',
     readAtScrape: true,
     labels: {},
-    meaning:
-      'Commands that are sent or about to be, without a committed result: the most that a kill would leave in doubt.',
+    meaning: 'Commands that are sent or about to be, without an answer: about as many as a kill would leave in doubt.',
     action:
       'At commands.maxInFlight for long: commits to Kafka are slow, or the setting is too low for gateway.concurrency.',
   },

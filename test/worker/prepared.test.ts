@@ -30,12 +30,14 @@ describe('the slots', () => {
     [4, 20],
     [8, 20],
     [2, 200],
+    [16, 20],
   ])('do not wait for commits: %i slots, answers after %i ms', async (concurrency, takes) => {
     const { put, pass, posts } = await startWithCommitsOf(15, {
       gateway: { maxOperations: 5, concurrency },
+      settings: { commands: { maxInFlight: 4 * concurrency * 5 } },
       takes: () => takes,
     })
-    for (let i = 0; i < 20; i++) put('bulk', commandsFrom(1 + 400 * i, 400))
+    for (let i = 0; i < 40; i++) put('bulk', commandsFrom(1 + 400 * i, 400))
     await pass(1_000, 5)
     const before = posts.length
     await pass(2_000, 5)
@@ -45,11 +47,11 @@ describe('the slots', () => {
 })
 
 describe('commands.maxInFlight', () => {
-  test('limits what a kill can leave in doubt, however slow the commits are', async () => {
+  test.each([1, 400])('limits what a kill leaves in doubt, if commits are slow and answers take %i ms', async ms => {
     const { put, pass, intents, gauge, posts } = await startWithCommitsOf(300, {
       gateway: { maxOperations: 5, concurrency: 8 },
       settings: { commands: { maxInFlight: 30 } },
-      takes: () => 1,
+      takes: () => ms,
     })
     put('bulk', commandsFrom(1, 1_000))
     const seen: number[] = []

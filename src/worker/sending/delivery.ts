@@ -135,12 +135,9 @@ export class Delivery {
     this.#apply(envelope, classified, { sentAt, echo: Echo.of(body) }, counts)
   }
 
-  /**
-   * Resolves when the outcomes, or the released intents, are committed.
-   * @param isUrgent whether to commit at once
-   */
-  async committed({ parts }: Envelope, counts: ResultCounts, isUrgent = false): Promise<void> {
-    await Promise.all(Array.from(parts.keys(), session => session.committed(isUrgent)))
+  /** Resolves when the outcomes, or the released intents, are committed. */
+  async committed({ parts }: Envelope, counts: ResultCounts): Promise<void> {
+    await Promise.all(Array.from(parts.keys(), session => session.committed()))
     counts.announce(this.#options.telemetry)
   }
 

@@ -28,7 +28,7 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   timeoutMs: number
   /** Called with the commands of paused campaigns and tenants, which leave the queues. */
   setAside: (pendings: readonly Pending[]) => void
-  /** Most commands with an intent, committed or being committed, and no committed result; at least twice maxOperations. */
+  /** Most commands with a committed intent and no committed result; at least twice maxOperations. */
   maxIntents: number
 }
 
@@ -49,7 +49,7 @@ export class Dispatcher {
   readonly #shares: Shares
   readonly #slots: Slots
   readonly #pipeline: Pipeline
-  /** Number of commands in all envelopes under way. */
+  /** Number of commands in envelopes that are formed and not answered: those without a result after the next commit. */
   #intents = 0
   readonly #lanes: Lanes
   /** Order in which lanes form envelopes, and hence share the rate. */
@@ -84,7 +84,7 @@ export class Dispatcher {
     return this.#shares.taken
   }
 
-  /** Most commands that a kill would leave in doubt now. */
+  /** Most commands that a kill would leave in doubt after the next commit. */
   get intents(): number {
     return this.#intents
   }
@@ -222,9 +222,12 @@ export class Dispatcher {
     return this.#intents + (1 + kept) * maxOperations <= maxIntents
   }
 
-  /** Commits an envelope's intents, sends it when it gets a slot, and awaits the commit of its results. */
+  /**
+   * Commits an envelope's intents, sends it when it gets a slot, and awaits the commit of its results. An answer makes room for
+   * intents at once: they are committed with its results, or later.
+   */
   async #process(envelope: Envelope): Promise<void> {
-    const { clock, maxIntents } = this.#options
+    const { clock } = this.#options
     const { account, urgency, size } = envelope
     const formedAt = clock.monotonic()
     this.#intents += size
@@ -243,10 +246,8 @@ export class Dispatcher {
     else this.pump()
     const counts = await sent
     if (!counts) return // the envelope was taken back
-    this.pump()
-    const areIntentsScarce = 2 * this.#intents >= maxIntents
-    await this.#delivery.committed(envelope, counts, areIntentsScarce)
     this.#end(envelope)
+    await this.#delivery.committed(envelope, counts)
   }
 
   /** Settles expired commands. @returns milliseconds until the next sweep */
