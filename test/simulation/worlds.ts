@@ -359,9 +359,9 @@ export function withSealing(seed: number, plan: Plan): Plan {
   return {
     ...plan,
     keys: [
-      { kid: 'steady', from: 0, until: Number.POSITIVE_INFINITY },
+      { kid: 'steady', from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY },
       { kid: 'late', from: time(), until: Number.POSITIVE_INFINITY },
-      { kid: 'removed', from: 0, until: time() },
+      { kid: 'removed', from: Number.NEGATIVE_INFINITY, until: time() },
     ],
     strict: random.chance(0.4)
       ? { from: random.int(0, until), ...random.pick([onlySealed, onlyOtherCountries]) }
