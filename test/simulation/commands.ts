@@ -49,7 +49,7 @@ function valueFor(
     buildCommandOf(type, {
       ...{ id: BigInt(id), phone, delivery, ...fields, tenant, campaign, correlationId: correlationOf(phone) },
       account: kind === 'unknown account' ? 'Unknown' : account, // one that no settings can name
-      extra: kind === 'invalid' ? { phone: '1' } : {},
+      extra: kind === 'invalid' || (kind === 'unknown account' && id % 2 === 0) ? { phone: '1' } : {},
     }),
   )
   if (kind === 'unknown schema') value.writeUInt32BE(999, 1)

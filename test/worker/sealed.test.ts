@@ -448,6 +448,26 @@ describe('without the key, after the progress of the group was reset, a sealed c
   })
 })
 
+test.each<[string, (value: SendCommand) => SendCommand | Promise<SendCommand>]>([
+  ['in the clear', value => value],
+  ['in the clear, which is invalid', value => ({ ...value, extra: { phone: '1' } })],
+  ['sealed with a missing key', value => seal(value, k3.shared)],
+  ['that does not open', async value => ({ ...(await seal(value, k1.shared)), phone: 380671234567 })],
+])(
+  'after a reset, content of an account that no worker can have is INVALID, and no doubt for ever: %s',
+  async (_, made) => {
+    const world = await start({ ...unanswered, settings: withKeys(k1.own) })
+    world.control(buildPause({ kind: 'topic', name: 'bulk' }))
+    world.put('bulk', [otp(1), await made(otp(2, { account: 'No Account' }))])
+    await world.takeOver({
+      settings: withKeys(k1.own),
+      meanwhile: () => world.broker.resetOffset('busgate', { topic: 'bulk', partition: 0 }, 0),
+    })
+    await until(world, () => world.results().some(({ id }) => id === 2n), 1_000)
+    expect(world.results().filter(({ id }) => id === 2n)).toMatchObject([{ outcome: 'INVALID', final: true }])
+  },
+)
+
 test('an error of busgate while it opens one command is the outcome of that command alone', async () => {
   const world = await start()
   const keys = world.settings.sealing.keys!

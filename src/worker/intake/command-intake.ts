@@ -266,6 +266,11 @@ export class CommandIntake {
     return this.#options.lookup.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
   }
 
+  /** Whether a command is in doubt because its progress was reset. No worker could ever resolve one whose account nobody can have. */
+  #isForgotten({ account }: Pick<Command, 'account'>, record: BusRecord): boolean {
+    return isAccountName(account) && this.#wasPerhapsInFlight(record)
+  }
+
   /** Settles a command unless it may be sent. Opens it first, unless its id and account suffice. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
     const { kind, opened } = delivered
@@ -277,7 +282,9 @@ export class CommandIntake {
     const isOpen = opened !== undefined && !('lacksKey' in opened)
     const command = isOpen ? opened : subject ? withoutContent(subject) : this.#options.readCommand(value, trace, flaw)
     const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
-    if (sealed && !isOpen && !isOver(delivered) && intercepted === null) {
+    // content that no worker could send need not be opened
+    const mustOpen = sealed !== null && !isOpen && isAccountName(value.account)
+    if (mustOpen && !isOver(delivered) && intercepted === null) {
       if (opened) this.#refuseLocked(record, delivered, value, opened.lacksKey, step)
       else this.#openings.add({ record, delivered }, { value, sealed, trace, ...(flaw && { flaw }) })
       return
@@ -286,7 +293,7 @@ export class CommandIntake {
       if (isOver(delivered) || intercepted) return
       // an id that has waited since an earlier record was sent by nobody for this one
       const isTaken = this.#waiting.hasId(command.account, command.id, record.offset)
-      if (!isTaken && this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+      if (!isTaken && this.#isForgotten(command, record)) this.#doubtForgotten(record, value, step)
       else this.#invalid(command, record, step.counts)
       return
     }
@@ -350,7 +357,7 @@ export class CommandIntake {
     const pending = this.#pending(command, record, step)
     if (this.#waits(pending, step)) return
     if (this.#unknown.takes(command.account, record.offset, pending.since)) return
-    if (isAccountName(command.account) && this.#wasPerhapsInFlight(record)) {
+    if (this.#isForgotten(command, record)) {
       this.#doubtForgotten(record, value, step)
       return
     }
