@@ -223,10 +223,16 @@ describe('what was opened is validated like any content, and errors never show i
   const fields = contentRecordOf('sms')
     .fields.map(({ name }) => name)
     .join(', ')
+  const notAnObject = 'the sealed content must be a JSON object, without names that all objects have, such as __proto__'
   test.each<[string, unknown, string]>([
-    ['is no JSON', `{"sms_message": ${secretText}`, 'the sealed content must be a JSON object, without __proto__'],
-    ['is a list', [secretText], 'the sealed content must be a JSON object, without __proto__'],
-    ['is nested too deep', `${'['.repeat(20_000)}`, 'the sealed content must be a JSON object, without __proto__'],
+    ...Object.getOwnPropertyNames(Object.prototype).map((name): [string, unknown, string] => [
+      `has the field ${name}`,
+      `{"sms_message":"a","sms_signature":"b","${name}":{}}`,
+      notAnObject,
+    ]),
+    ['is no JSON', `{"sms_message": ${secretText}`, notAnObject],
+    ['is a list', [secretText], notAnObject],
+    ['is nested too deep', `${'['.repeat(20_000)}`, notAnObject],
     [
       'has a field of its own',
       { sms_message: 'a', sms_signature: 'b', [secretText]: 1 },
@@ -237,11 +243,7 @@ describe('what was opened is validated like any content, and errors never show i
       { sms_message: 'a', sms_signature: 'b', phone: 380671234567 },
       `the sealed content must have these fields only: ${fields}`,
     ],
-    [
-      'names a prototype',
-      '{"sms_message":"a","sms_signature":"b","\\u005f_proto__":{"sms_lifetime":1}}',
-      'the sealed content must be a JSON object, without __proto__',
-    ],
+    ['names a prototype', '{"sms_message":"a","sms_signature":"b","\\u005f_proto__":{"sms_lifetime":1}}', notAnObject],
     ['lacks a field', { sms_message: secretText }, 'sms_signature must be of type "string"'],
     ['has a wrong value', { sms_message: [secretText], sms_signature: 'b' }, 'sms_message must be of type "string"'],
     [
