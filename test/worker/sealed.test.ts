@@ -450,6 +450,37 @@ describe('without the key, after the progress of the group was reset, a sealed c
   })
 })
 
+test.each<[string, Partial<SendCommand>]>([
+  ['waits for its time', { notBefore: Date.UTC(2026, 2, 14, 13) }],
+  ['waits in the queue', {}],
+])('a command with the id of one that %s is a duplicate, whatever its content and its key', async (_, first) => {
+  const world = await start({ settings: withKeys(k1.own) })
+  world.control(buildPause({ kind: 'account', name: 'default' }))
+  world.put('bulk', [await seal(otp(1, first), k1.shared)])
+  await world.pass(1_000)
+  world.put('bulk', [await seal(otp(1), k3.shared), sealedAs(await jweOf({ id: '7' }))])
+  await until(world, () => world.results().length === 2)
+  expect(world.results()).toMatchObject([
+    { outcome: 'DUPLICATE', commandOffset: 1 },
+    { outcome: 'DUPLICATE', commandOffset: 2 },
+  ])
+})
+
+test.each<[string, () => SendCommand | Promise<SendCommand>, string]>([
+  ['is sealed with a missing key', () => seal(otp(1), k3.shared), 'DUPLICATE'],
+  ['is invalid', () => otp(1, { extra: { phone: '1' } }), 'INVALID'],
+])('after a reset, a command that %s, and has the id of an earlier one, is no doubt', async (_, made, outcome) => {
+  const world = await start({ ...unanswered, settings: withKeys(k1.own) })
+  world.control(buildPause({ kind: 'topic', name: 'bulk' }))
+  world.put('bulk', [otp(1), await made()])
+  await world.takeOver({
+    settings: withKeys(k1.own),
+    meanwhile: () => world.broker.resetOffset('busgate', { topic: 'bulk', partition: 0 }, 0),
+  })
+  await until(world, () => world.results().some(({ commandOffset }) => commandOffset === 1), 1_000)
+  expect(world.results().filter(({ commandOffset }) => commandOffset === 1)).toMatchObject([{ outcome, final: true }])
+})
+
 test.each<[string, (value: SendCommand) => SendCommand | Promise<SendCommand>]>([
   ['in the clear', value => value],
   ['in the clear, which is invalid', value => ({ ...value, extra: { phone: '1' } })],

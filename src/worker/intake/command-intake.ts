@@ -31,7 +31,7 @@ import { ResultCounts } from '../result-counts.ts'
 import type { Settler } from '../settler.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
-import { keyNotFound, type Opened, type Opener, OpeningQueue } from './opener.ts'
+import { keyNotFound, type Opened, type Opener, OpeningQueue, type SealedRecord } from './opener.ts'
 import type { Subject } from './prior-answers.ts'
 import { RecentIds, repeatWindow } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
@@ -266,6 +266,12 @@ export class CommandIntake {
     return this.#options.lookup.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
   }
 
+  /** Whether an earlier record has used the id, or waits: then nobody has sent this one. */
+  #isTaken({ account, id }: Pick<Command, 'account' | 'id'>, { offset }: BusRecord): boolean {
+    if (this.#waiting.copies.at(offset)) return false
+    return this.#waiting.hasId(account, id, offset) || this.#recent.isUsedBefore(account, id, offset)
+  }
+
   /** Whether a command is in doubt because its progress was reset. No worker could ever resolve one whose account nobody can have. */
   #isForgotten({ account }: Pick<Command, 'account'>, record: BusRecord): boolean {
     return isAccountName(account) && this.#wasPerhapsInFlight(record)
@@ -285,15 +291,13 @@ export class CommandIntake {
     // content that no worker could send need not be opened
     const mustOpen = sealed !== null && !isOpen && isAccountName(value.account)
     if (mustOpen && !isOver(delivered) && intercepted === null) {
-      if (opened) this.#refuseLocked(record, delivered, value, opened.lacksKey, step)
-      else this.#openings.add({ record, delivered }, { value, sealed, trace, ...(flaw && { flaw }) })
+      this.#open({ record, delivered }, { value, sealed, trace, ...(flaw && { flaw }) }, step)
       return
     }
     if (isInvalid(command)) {
       if (isOver(delivered) || intercepted) return
-      // an id that has waited since an earlier record was sent by nobody for this one
-      const isTaken = this.#waiting.hasId(command.account, command.id, record.offset)
-      if (!isTaken && this.#isForgotten(command, record)) this.#doubtForgotten(record, value, step)
+      if (!this.#isTaken(command, record) && this.#isForgotten(command, record))
+        this.#doubtForgotten(record, value, step)
       else this.#invalid(command, record, step.counts)
       return
     }
@@ -303,6 +307,16 @@ export class CommandIntake {
     else if (kind === 'past' || intercepted === 'answered') this.#addPast(command, record)
     else if (kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
       this.#judge(command, record, value, step)
+  }
+
+  /** Opens a sealed command, or settles it: a repeated id needs no key. */
+  #open({ record, delivered }: Waiting, content: SealedRecord, step: Step): void {
+    const { value, trace } = content
+    const { opened, kind } = delivered
+    const isRepeated = kind !== 'recalled' && this.#isTaken(value, record)
+    if (isRepeated) this.#repeated(withoutContent(subjectOf(value, trace)), record, step)
+    else if (opened && 'lacksKey' in opened) this.#refuseLocked(record, delivered, value, opened.lacksKey, step)
+    else this.#openings.add({ record, delivered }, content)
   }
 
   /** Settles a record whose key is missing: once there is one, a replay sends it. What was perhaps sent needs no key. */
@@ -345,10 +359,13 @@ export class CommandIntake {
       const repeated = { topic, partition, id, account, earlier }
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {
-      const details = idUse === 'unknown' ? duplicateOfUnknown : duplicate
-      this.#options.settler.settle(this.#pending(command, record, step), details, step.counts)
+      this.#repeated(command, record, step, idUse === 'unknown' ? duplicateOfUnknown : duplicate)
     }
     return true
+  }
+
+  #repeated(command: Command, record: BusRecord, step: Step, details = duplicate): void {
+    this.#options.settler.settle(this.#pending(command, record, step), details, step.counts)
   }
 
   /** Settles a command that must not be sent; all others are ready. */

@@ -36,6 +36,12 @@ export class RecentIds {
     return other
   }
 
+  /** Whether an earlier record has used the id in this session, or waits. */
+  isUsedBefore(account: string, id: bigint, offset: number): boolean {
+    const found = this.#find(account, id)
+    return !Number.isInteger(found) && found < offset
+  }
+
   /** Remembers the id of a finished record. */
   addPast(account: string, id: bigint, offset: number): void {
     const found = this.#find(account, id)
