@@ -195,14 +195,19 @@ describe.each(stops)('a due time meets $what', stop => {
   })
 
   test('and a reset of the progress in it: each is sent once', async () => {
-    const { wait, toMinute, ids, takeOver, broker, settings, put } = await startStopped(stop, { from: 10, until: 90 })
+    const { wait, toMinute, ids, outcomes, takeOver, broker, settings, put } = await startStopped(stop, {
+      from: 10,
+      until: 90,
+    })
     put('bulk', commandsFrom(101, 3))
     wait(1, 3, 60)
     await toMinute(70)
     const reset = () => broker.resetOffset(settings.kafka.groupId, { topic: 'bulk', partition: 0 }, 0)
     await takeOver({ meanwhile: reset })
     await toMinute(95)
-    expect(sorted(ids())).toEqual([...numbersFrom(1, 3), ...numbersFrom(101, 3)])
+    const all = [...numbersFrom(1, 3), ...numbersFrom(101, 3)]
+    expect(sorted(ids())).toEqual(all)
+    expect(outcomes().filter(([, outcome]) => outcome !== 'IN_DOUBT')).toEqual(all.map(id => [id, 'SENT', null]))
   })
 })
 

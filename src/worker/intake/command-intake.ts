@@ -252,8 +252,16 @@ export class CommandIntake {
     this.#options.settler.doubt(pending, step.now, cause, step.counts)
   }
 
-  #doubtForgotten(record: BusRecord, value: SendCommand, step: Step): void {
-    this.#doubt(record, value, { cause: 'progress_reset' }, step)
+  /**
+   * Doubts a command of which only id and account are known, unless an earlier record has used its id. A later one, which it let
+   * pass while it waited for its key, says nothing about it.
+   */
+  #doubtForgotten({ record, delivered }: Waiting, value: SendCommand, step: Step): void {
+    const command = withoutContent(subjectOf(value, traceOf(record.headers)))
+    const { account, id } = command
+    const isFirst = delivered.kind === 'recalled' || this.#recent.inUse(account, id, record.offset) === 'later'
+    if (isFirst || !this.#isRepeat(command, record, delivered, step))
+      this.#doubt(record, value, { cause: 'progress_reset' }, step)
   }
 
   /**
@@ -269,7 +277,7 @@ export class CommandIntake {
   /** Whether an earlier record has used the id, or waits: then nobody has sent this one. */
   #isTaken({ account, id }: Pick<Command, 'account' | 'id'>, { offset }: BusRecord): boolean {
     if (this.#waiting.copies.at(offset)) return false
-    return this.#waiting.hasId(account, id, offset) || this.#recent.isUsedBefore(account, id, offset)
+    return this.#waiting.hasId(account, id, offset) || this.#recent.inUse(account, id, offset) === 'earlier'
   }
 
   /** Whether a command is in doubt because its progress was reset. No worker could ever resolve one whose account nobody can have. */
@@ -297,7 +305,7 @@ export class CommandIntake {
     if (isInvalid(command)) {
       if (isOver(delivered) || intercepted) return
       if (!this.#isTaken(command, record) && this.#isForgotten(command, record))
-        this.#doubtForgotten(record, value, step)
+        this.#doubtForgotten({ record, delivered }, value, step)
       else this.#invalid(command, record, step.counts)
       return
     }
@@ -321,7 +329,7 @@ export class CommandIntake {
 
   /** Settles a record whose key is missing: once there is one, a replay sends it. What was perhaps sent needs no key. */
   #refuseLocked(record: BusRecord, delivered: Delivered, value: SendCommand, kid: string, step: Step): void {
-    if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+    if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten({ record, delivered }, value, step)
     else this.#refuse(record, delivered, keyNotFound(kid), step)
   }
 
@@ -375,7 +383,7 @@ export class CommandIntake {
     if (this.#waits(pending, step)) return
     if (this.#unknown.takes(command.account, record.offset, pending.since)) return
     if (this.#isForgotten(command, record)) {
-      this.#doubtForgotten(record, value, step)
+      this.#doubt(record, value, { cause: 'progress_reset' }, step)
       return
     }
     const why = objection(command)

@@ -36,10 +36,11 @@ export class RecentIds {
     return other
   }
 
-  /** Whether an earlier record has used the id in this session, or waits. */
-  isUsedBefore(account: string, id: bigint, offset: number): boolean {
+  /** Which other record has used the id in this session, or waits; null if none does. */
+  inUse(account: string, id: bigint, offset: number): 'earlier' | 'later' | null {
     const found = this.#find(account, id)
-    return !Number.isInteger(found) && found < offset
+    if (Number.isInteger(found) || found === offset + inUse) return null
+    return found < offset ? 'earlier' : 'later'
   }
 
   /** Remembers the id of a finished record. */
