@@ -2,7 +2,6 @@ import { RateLimiter } from '../../src/accounts/limiter.ts'
 import { GroupMember } from '../../src/bus/membership/member.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
-import type { BusRecord } from '../../src/bus/port.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { Ownership } from '../../src/bus/session/ownership.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
@@ -10,7 +9,7 @@ import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
 import type { Answer, LastCheck } from '../../src/gateway/connection.ts'
 import { Resolver } from '../../src/worker/doubts/resolver.ts'
-import { Opener, OpeningQueue } from '../../src/worker/intake/opener.ts'
+import { Opener } from '../../src/worker/intake/opener.ts'
 import { LaterTable } from '../../src/worker/later/table.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 import { Delivery } from '../../src/worker/sending/delivery.ts'
@@ -222,19 +221,6 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       plant: () => replace(Opener, 'isAwaited', () => () => false),
     },
     {
-      name: 'opened-command-counts-as-new',
-      what: 'Once its content is open, a command whose id is known counts as a repetition of itself.',
-      plant: () =>
-        replace(
-          OpeningQueue<Opened>,
-          'add',
-          add =>
-            function (this: OpeningQueue<Opened>, item, content) {
-              add.call(this, { ...item, delivered: { ...item.delivered, kind: 'new' } }, content)
-            },
-        ),
-    },
-    {
       name: 'server-error-is-not-sent',
       what: 'HTTP 500 counts as not sent.',
       plant: () => answerWith(answer => (answer.kind === 'response' && answer.status >= 500 ? unsent : answer)),
@@ -292,11 +278,6 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       plant: () => replace(MemoryBus, 'close', () => () => new Promise(() => {})),
     },
   ],
-}
-
-interface Opened {
-  record: BusRecord
-  delivered: { kind: string }
 }
 
 const unsent: Answer = { kind: 'not_sent', cause: 'unreachable', message: 'no connection' }

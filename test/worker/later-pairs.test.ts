@@ -421,6 +421,35 @@ describe('a due time meets an id', () => {
   })
 })
 
+describe('a due time meets a clock', () => {
+  test('that is set back after the release: each waits again by the clock of the next process, and is sent once', async () => {
+    const { wait, toMinute, ids, control, clock, takeOver, outcomes } = await startWorld()
+    const account = { kind: 'account', name: 'default' } as const
+    control(buildPause(account))
+    wait(1, 3, 60)
+    await toMinute(61)
+    await takeOver({ meanwhile: () => clock.step(-30 * minute) })
+    control(buildResume(account))
+    await toMinute(89)
+    expect(ids()).toEqual([])
+    await toMinute(91)
+    expect(sorted(ids())).toEqual([1, 2, 3])
+    expect(outcomes()).toEqual(numbersFrom(1, 3).map(id => [id, 'SENT', null]))
+  })
+
+  test('that is set forward: each is sent once, as soon as the worker looks at it again', async () => {
+    const { wait, toMinute, ids, clock } = await startWorld()
+    wait(1, 3, 60)
+    await toMinute(10)
+    clock.step(50 * minute)
+    await toMinute(10.1)
+    expect(sorted(ids())).toEqual([1, 2, 3])
+    clock.step(-50 * minute)
+    await toMinute(70)
+    expect(sorted(ids())).toEqual([1, 2, 3])
+  })
+})
+
 describe('a due time meets a deadline', () => {
   test('of the same instant: it is sent then, or expires, and never later', async () => {
     const { wait, toMinute, outcomes, sentAt, at } = await startWorld()
