@@ -1,4 +1,11 @@
-import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  diffieHellman,
+  generateKeyPairSync,
+  type KeyObject,
+} from 'node:crypto'
 import { isObject } from '../protocol/json.ts'
 
 /** How the content of a message is sealed with a key: for its holder alone, or with a secret that both sides have. */
@@ -71,8 +78,19 @@ function readSealingKey(jwk: unknown, use: Use): SealingKey {
     throw new Error('is a public key (it has no d), which cannot open anything')
   if (use === 'seal' && jwk.d !== undefined)
     throw new Error('is a private key, which workers alone need: give its public one (busgate keys public)')
-  const input = { key: jwk, format: 'jwk' } as const
-  return read('ECDH-ES', crv, () => (use === 'open' ? createPrivateKey(input) : createPublicKey(input)))
+  return read('ECDH-ES', crv, () => (use === 'open' ? privateKeyOf(jwk) : publicKeyOf(jwk)))
+}
+
+const publicKeyOf = ({ d, ...jwk }: Jwk): KeyObject => createPublicKey({ key: jwk, format: 'jwk' })
+
+/** A private key that opens what its own public part seals: Node does not look whether they belong together. */
+function privateKeyOf(jwk: Jwk): KeyObject {
+  const own = createPrivateKey({ key: jwk, format: 'jwk' })
+  const other = jwk.kty === 'EC' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('x25519')
+  const opened = diffieHellman({ privateKey: own, publicKey: other.publicKey })
+  const sealed = diffieHellman({ privateKey: other.privateKey, publicKey: publicKeyOf(jwk) })
+  if (!opened.equals(sealed)) throw new Error()
+  return own
 }
 
 function secretOf({ k }: Jwk): KeyObject {

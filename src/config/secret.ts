@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 
 const recheckAfterMs = 1000
@@ -77,8 +77,11 @@ class FollowedFile<T> {
   readonly #parse: (bytes: Buffer) => T
   readonly #reasonOf: (error: unknown) => string
   readonly #listeners = new Set<SecretListener>()
-  #changedAt: number
+  /** As last read. */
+  #bytes: Buffer
   #value: T
+  /** What is wrong with them; null if `#value` is of them. */
+  #flaw: string | null = null
   #checkedAt = performance.now()
   #reason: string | null = null
 
@@ -87,8 +90,8 @@ class FollowedFile<T> {
     this.path = file
     this.#parse = parse
     this.#reasonOf = reasonOf
-    this.#changedAt = statSync(file).mtimeMs
-    this.#value = parse(readFileSync(file))
+    this.#bytes = readFileSync(file)
+    this.#value = parse(this.#bytes)
   }
 
   current(): T {
@@ -108,19 +111,29 @@ class FollowedFile<T> {
 
   #check(): void {
     this.#checkedAt = performance.now()
+    this.#tell(this.#look())
+  }
+
+  /** Compares the content: a file may keep its modification time. @returns what is wrong; null if its value is in use */
+  #look(): string | null {
     try {
-      this.#refresh()
-      this.#tell(null)
+      const bytes = readFileSync(this.path)
+      if (!bytes.equals(this.#bytes)) this.#take(bytes)
+      return this.#flaw
     } catch (error) {
-      this.#tell(this.#reasonOf(error))
+      return this.#reasonOf(error)
     }
   }
 
-  #refresh(): void {
-    const { mtimeMs } = statSync(this.path)
-    if (mtimeMs === this.#changedAt) return
-    this.#value = this.#parse(readFileSync(this.path))
-    this.#changedAt = mtimeMs
+  /** Remembers flaws, too: many keys take long to parse. */
+  #take(bytes: Buffer): void {
+    this.#bytes = bytes
+    this.#flaw = null
+    try {
+      this.#value = this.#parse(bytes)
+    } catch (error) {
+      this.#flaw = this.#reasonOf(error)
+    }
   }
 
   #tell(reason: string | null): void {

@@ -77,16 +77,17 @@ async function decrypted(jwe: string, { key, alg }: SealingKey): Promise<string 
 function contentIn(text: string, value: SendCommand, type: SendType): Opening {
   const content = jsonIn(text)
   const invalid = (error: string): SealFlaw => ({ errorCode: 'VALIDATION', error })
-  if (!isObject(content)) return invalid('the sealed content must be a JSON object, without __proto__')
+  if (!isObject(content))
+    return invalid('the sealed content must be a JSON object, without names that all objects have, such as __proto__')
   const problems = problemsOf(content, type)
   if (problems.length > 0) return invalid(problems.slice(0, mostProblems).join('; '))
   const cut = pathToText(content, isCutText)
   return cut ? invalid(`${cut.join('.')} ${cutTextComplaint}`) : { command: withContent(value, type, content) }
 }
 
-/** avsc's check does not see this name, and an assignment of it would change the object. */
+/** avsc's check takes such a name for a field, and an assignment of `__proto__` would change the object. */
 function withoutPrototype(name: string, value: unknown): unknown {
-  if (name === '__proto__') throw new SyntaxError('not a field')
+  if (name in Object.prototype) throw new SyntaxError('not a field')
   return value
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Bus } from '../../src/bus/port.ts'
-import { type CommandProducer, createProducer, type NewCommand } from '../../src/producer.ts'
+import { type CommandProducer, createProducer, type NewCommand, type ProducerOptions } from '../../src/producer.ts'
 import { startOutsideProducer } from '../support/outside/producer.ts'
 import type { RunOptions, Stage } from './stage.ts'
 
@@ -41,7 +41,7 @@ export class Load {
 
   async produce(stage: Stage): Promise<void> {
     const { commands, rate } = this.#options
-    const producer = await this.#producer(stage)
+    const producers = await this.#producers(stage)
     const started = Date.now()
     const batch = Math.max(1, Math.round(rate / batchesPerSecond))
     for (let from = 0; from < commands; from += batch) {
@@ -49,10 +49,11 @@ export class Load {
       const to = Math.min(from + batch, commands)
       this.producedAt.fill(Date.now(), from, to)
       const chunk = Array.from({ length: to - from }, (_, i) => this.#command(from + i))
+      const producer = producers[(from / batch) % producers.length]!
       await this.#untilConfirmed(() => producer.send(chunk))
       this.produced = to
     }
-    await producer.close()
+    for (const producer of producers) await producer.close()
   }
 
   #command(index: number): NewCommand {
@@ -61,13 +62,19 @@ export class Load {
     return { ...buildSms(index, this.#vary(index)), account }
   }
 
-  async #producer({ settings, kafka }: Stage): Promise<CommandProducer> {
+  /** One in the clear, and one that seals. */
+  async #producers(stage: Stage): Promise<CommandProducer[]> {
+    const clear = await this.#producer(stage, {})
+    return this.#options.sealed ? [clear, await this.#producer(stage, { seal: stage.seal })] : [clear]
+  }
+
+  async #producer({ settings, kafka }: Stage, options: Pick<ProducerOptions, 'seal'>): Promise<CommandProducer> {
     const { codec } = this.#options
-    if (codec === null) return await createProducer(settings)
+    if (codec === null) return await createProducer(settings, options)
     const topic = settings.topics.commands.at(-1)!
     const outside = await startOutsideProducer({ brokers: kafka.brokers, topic, codec })
     const publisher = { publish: outside.send, close: outside.close }
-    return await createProducer(settings, { bus: { publisher: async () => publisher } as Bus })
+    return await createProducer(settings, { ...options, bus: { publisher: async () => publisher } as Bus })
   }
 
   get isOver(): boolean {

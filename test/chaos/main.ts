@@ -31,6 +31,8 @@ const options = {
   codec: { type: 'string' },
   /** Commands a second. The faults come while they are produced. */
   rate: { type: 'string', default: '1000' },
+  /** Seals the content of every second batch. */
+  sealed: { type: 'boolean', default: false },
   seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   /** Runs the output of `npm run build` instead of the source. */
   built: { type: 'boolean', default: false },
@@ -47,7 +49,7 @@ ${Object.keys(scenariosWithValue)
   .map(name => `--${name} VALUE`)
   .join(', ')} (test/chaos/scenarios.ts)
 Any: --commands N, --rate N a second, --brokers 1|3, --partitions N, --workers N, --kafka ${kafkaVersions.join('|')},
---codec ${codecs.join('|')}|mixed (Kafka's own client writes the commands), --seed N, --built (runs dist)`
+--codec ${codecs.join('|')}|mixed (Kafka's own client writes the commands), --sealed (every second batch), --seed N, --built (runs dist)`
 
 const parse = (args: string[]) => {
   try {
@@ -79,6 +81,7 @@ async function run(args: string[]): Promise<Outcome> {
     workers: Number(values.workers),
     kafka: oneOf('kafka', values.kafka, kafkaVersions),
     codec: values.codec === undefined ? null : oneOf('codec', values.codec, [...codecs, 'mixed'] as const),
+    sealed: values.sealed,
     seed: Number(values.seed),
     built: values.built,
     say,

@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openBus } from '../../src/bus/open.ts'
@@ -14,6 +14,7 @@ import type { KafkaVersion } from '../support/local-kafka/maven.ts'
 import { startRegistry } from '../support/local-kafka/registry.ts'
 import type { Codec } from '../support/outside/producer.ts'
 import { openProxy, type ReverseProxy } from '../support/reverse-proxy.ts'
+import { type Jwk, keySet, sealingKey } from '../support/sealing.ts'
 import { openWireTap, type WireTap } from '../support/wire-tap.ts'
 import { grantRights, login, type Rights } from './rights.ts'
 
@@ -29,6 +30,8 @@ export interface RunOptions {
   kafka: KafkaVersion
   /** The codec with which Kafka's own client writes the commands. Null: busgate's producer writes them. */
   codec: Codec | 'mixed' | null
+  /** Whether the content of every second batch of commands is sealed. */
+  sealed: boolean
   seed: number
   /** Whether the processes run the output of `npm run build` instead of the source. */
   built: boolean
@@ -43,6 +46,8 @@ export interface Stage {
   rights: Rights
   sandbox: Sandbox
   settings: Settings
+  /** The public key that content is sealed with. */
+  seal: Jwk
   bus: Bus
   registry: SchemaRegistry
   /** In front of the registry, for the processes under test only. */
@@ -72,10 +77,14 @@ export async function startStage(
   ])
   for (const [i, tap] of taps.entries()) tap.forwardTo(kafka.outerBrokers[i]!)
   const [sandbox, registryProxy] = await Promise.all([startSandbox(gateway), openProxy(registryServer.url)])
+  const key = sealingKey('chaos')
+  const keysFile = join(folder, 'keys.json')
+  await writeFile(keysFile, keySet(key.own))
   const open = {
     ...environment(registryServer.url, sandbox.url),
     ...ownEnv,
     BUSGATE_KAFKA_BROKERS: kafka.brokers.join(),
+    BUSGATE_SEALING_KEYS_FILE: keysFile,
   }
   const settings = loadSettings({ env: open })
   const bus = await openBus(settings, new Telemetry())
@@ -96,6 +105,7 @@ export async function startStage(
     rights,
     sandbox,
     settings,
+    seal: key.shared,
     bus,
     registry: registryOf(settings),
     registryProxy,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { busgate } from '../support/cli.ts'
+import { sealingKey } from '../support/sealing.ts'
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'busgate-keys-'))
@@ -73,3 +74,15 @@ test('a secret has no public part, and no two keys may have the same kid', async
   })
   expect(await create()).toMatchObject({ code: 2, stderr: expect.stringContaining('two keys have the same kid') })
 })
+
+test.each(['P-256', 'X25519'] as const)(
+  'a private key of %s with the public part of another one is refused',
+  async kind => {
+    const file = join(newFolder(), 'keys.json')
+    const [{ own }, { shared }] = [sealingKey('a', kind), sealingKey('a', kind)]
+    writeFileSync(file, JSON.stringify({ keys: [{ ...shared, d: own.d }] }))
+    const run = await busgate(['config', 'check'], { env: { BUSGATE_SEALING_KEYS_FILE: file } })
+    expect(run.code).toBe(2)
+    expect(run.stdout + run.stderr).toContain('key 1: its parameters are no valid key')
+  },
+)

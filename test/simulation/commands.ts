@@ -17,6 +17,8 @@ export interface SimCommand {
   notBefore: number | null
   policy: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
   publishedAt: number
+  /** The bytes of its record. */
+  value: Buffer
 }
 
 const firstPhone = 380_500_000_001
@@ -27,10 +29,10 @@ export function recordOf(
   plan: CommandPlan,
   phone: number,
   topic: string,
-  times: Pick<SimCommand, 'deadline' | 'notBefore'>,
+  fields: Pick<SimCommand, 'deadline' | 'notBefore'> & Partial<Pick<SendCommand, 'message'>>,
   encode: (command: SendCommand) => Buffer,
-): OutgoingRecord {
-  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, times, encode) }
+): OutgoingRecord & { value: Buffer } {
+  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, fields, encode) }
 }
 
 /** The correlation id of the command to this phone. */
@@ -39,15 +41,15 @@ export const correlationOf = (phone: number) => `order ${phone}`
 function valueFor(
   { kind, id, type, delivery, account, tenant, campaign }: CommandPlan,
   phone: number,
-  times: Pick<SimCommand, 'deadline' | 'notBefore'>,
+  fields: Partial<SendCommand>,
   encode: (command: SendCommand) => Buffer,
 ): Buffer {
   if (kind === 'garbage') return Buffer.from('no Avro at all')
   const value = encode(
     buildCommandOf(type, {
-      ...{ id: BigInt(id), phone, delivery, ...times, tenant, campaign, correlationId: correlationOf(phone) },
+      ...{ id: BigInt(id), phone, delivery, ...fields, tenant, campaign, correlationId: correlationOf(phone) },
       account: kind === 'unknown account' ? 'Unknown' : account, // one that no settings can name
-      extra: kind === 'invalid' ? { phone: '1' } : {},
+      extra: kind === 'invalid' || (kind === 'unknown account' && id % 2 === 0) ? { phone: '1' } : {},
     }),
   )
   if (kind === 'unknown schema') value.writeUInt32BE(999, 1)

@@ -38,6 +38,7 @@ export function drawCommands(random: Random, until: number, options: CommandsOpt
       tenant: null,
       campaign: null,
       notBefore: null,
+      kid: null,
     })
   }
   return commands.sort((a, b) => a.at - b.at)
@@ -69,6 +70,7 @@ export function withPassingCommands(plan: Plan): Plan {
       tenant: null,
       campaign: null,
       notBefore: null,
+      kid: null,
       ...slot,
     }
   })

@@ -13,6 +13,7 @@ import {
   withLossesDuringStops,
   withManyPartitions,
   withPauses,
+  withSealing,
   withSlowAccount,
   withSlowGateway,
   withUnequalDelays,
@@ -33,6 +34,7 @@ const specialWorlds = [
   withGrowth,
   withSlowAccount,
   withWaiting,
+  withSealing,
 ]
 
 export function drawPlan(seed: number): Plan {
@@ -50,6 +52,8 @@ export function drawPlan(seed: number): Plan {
     pauses: [],
     withdrawals: [],
     growths: [],
+    keys: [],
+    strict: null,
     sessionTimeoutMs: 1000,
     drainMs: gentle ? 700 : random.pick([100, 400, 700]),
     maxOperations: random.pick([1, 2, 3, 5, 100]),

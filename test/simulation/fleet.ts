@@ -1,6 +1,8 @@
 import type { Judge } from './judge/judge.ts'
 import { SimProcess, type SimProcessOptions } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
+import { keysLagMs } from './sealing.ts'
+import { settingsOfProcess } from './settings.ts'
 import type { Trace } from './trace.ts'
 
 export interface FleetOptions extends Omit<SimProcessOptions, 'fatal'> {
@@ -28,11 +30,13 @@ export class Fleet {
   }
 
   start(): void {
-    const { judge, trace } = this.#options
+    const { judge, trace, plan, scheduler, random } = this.#options
     const name = `w${this.#processes.length + 1}`
     const report = (what: string) => (error: Error) =>
       judge.report('the worker keeps running', `${name} ${what}: ${textOf(error)}`)
-    const options = { ...this.#options, fatal: report('gives up') }
+    const own = { now: () => scheduler.now, lagMs: plan.keys.length > 0 ? random.int(0, keysLagMs) : 0 }
+    const settings = settingsOfProcess(this.#options.settings, plan, own)
+    const options = { ...this.#options, settings, fatal: report('gives up') }
     const started = new SimProcess(name, options)
     this.#processes.push(started)
     trace(name, 'starts')

@@ -72,8 +72,11 @@ export interface GrowthPlan {
 }
 
 export interface CommandPlan {
-  /** `invalid`: against the gateway's interface. `garbage`: bytes that are no Avro. */
-  kind: 'valid' | 'invalid' | 'unknown account' | 'garbage' | 'unknown schema'
+  /**
+   * `invalid`: against the gateway's interface. `garbage`: bytes that are no Avro. `moved`: its content was sealed for another
+   * phone.
+   */
+  kind: 'valid' | 'invalid' | 'unknown account' | 'garbage' | 'unknown schema' | 'moved'
   /** Its own, or that of an earlier command on the same topic. */
   id: number
   type: SendType
@@ -90,6 +93,27 @@ export interface CommandPlan {
   campaign: string | null
   /** Not sent before, in milliseconds after its publication. */
   notBefore: number | null
+  /** The key that its content is sealed with; null: it is in the clear. */
+  kid: Kid | null
+}
+
+export const kids = ['steady', 'late', 'removed', 'missing'] as const
+export type Kid = (typeof kids)[number]
+
+/** When workers have a key of sealed content, in virtual milliseconds. */
+export interface KeyPlan {
+  kid: Kid
+  from: number
+  until: number
+}
+
+/** Processes that start from then on, in virtual milliseconds, refuse what others may have sent. */
+export interface StrictPlan {
+  from: number
+  /** All countries of the world's phones. */
+  countries: boolean
+  /** What is not sealed. */
+  clear: boolean
 }
 
 /** Everything that a seed decides in advance. The scheduler chooses the order of events. */
@@ -106,6 +130,8 @@ export interface Plan {
   pauses: readonly PausePlan[]
   withdrawals: readonly WithdrawalPlan[]
   growths: readonly GrowthPlan[]
+  keys: readonly KeyPlan[]
+  strict: StrictPlan | null
   sessionTimeoutMs: number
   drainMs: number
   maxOperations: number

@@ -9,6 +9,7 @@ import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Controls } from '../../src/control/controls.ts'
 import type { Answer, LastCheck } from '../../src/gateway/connection.ts'
 import { Resolver } from '../../src/worker/doubts/resolver.ts'
+import { Opener } from '../../src/worker/intake/opener.ts'
 import { LaterTable } from '../../src/worker/later/table.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 import { Delivery } from '../../src/worker/sending/delivery.ts'
@@ -51,6 +52,11 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
               if (entry.state !== 'released') load.call(this, entry, offset)
             },
         ),
+    },
+    {
+      name: 'missing-key-is-awaited-for-ever',
+      what: 'A sealed command waits for a key that never comes.',
+      plant: () => replace(Opener, 'isAwaited', () => () => true),
     },
     {
       name: 'end-of-a-copy-is-committed-later',
@@ -194,7 +200,26 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
       plant: () => replace(Controls, 'withdrawing', () => () => null),
     },
   ],
+  'no POST of what is refused': [
+    {
+      name: 'limits-are-ignored',
+      what: 'A process sends what its settings refuse.',
+      plant: () =>
+        startWith(({ settings }) => ({
+          settings: {
+            ...settings,
+            gateway: { ...settings.gateway, countries: { general: undefined, own: new Map() } },
+            sealing: { ...settings.sealing, required: undefined },
+          },
+        })),
+    },
+  ],
   'the result tells the truth': [
+    {
+      name: 'missing-key-is-not-awaited',
+      what: 'A sealed command whose key is missing becomes a dead letter at once.',
+      plant: () => replace(Opener, 'isAwaited', () => () => false),
+    },
     {
       name: 'server-error-is-not-sent',
       what: 'HTTP 500 counts as not sent.',

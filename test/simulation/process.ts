@@ -82,6 +82,8 @@ export class SimProcess implements Owner {
   cutUntil = 0
   /** Whether it was told to stop. */
   leaving = false
+  /** When it was started, in virtual milliseconds. */
+  readonly startedAt: number
   readonly telemetry = new Telemetry()
   readonly bus: MemoryBus
   readonly #clock: MachineClock
@@ -93,6 +95,7 @@ export class SimProcess implements Owner {
     const { scheduler, broker, ports, settings, plan } = options
     const { groupId, drainMs, startFrom, sessionTimeoutMs } = settings.kafka
     this.name = name
+    this.startedAt = scheduler.now
     this.#scheduler = scheduler
     this.#clock = new MachineClock(scheduler, this)
     if (plan.skewMs > 0) this.stepClock(options)

@@ -1,8 +1,11 @@
 import type { Random } from './random.ts'
+import { takeOpened } from './sealing.ts'
 
 /** The process that waits for an entry. It may be frozen, cut off from the bus, or dead. */
 export interface Owner {
   readonly name: string
+  /** In virtual milliseconds. */
+  readonly startedAt: number
   dead: boolean
   /** It does nothing until then, in virtual milliseconds. */
   frozenUntil: number
@@ -27,8 +30,16 @@ export interface Entry {
   run: () => void
 }
 
+const nextTick = () => new Promise<void>(resolve => process.nextTick(resolve))
+
 /** Resolves when all promises are settled that need neither a timer nor a port. */
-const settled = () => new Promise<void>(resolve => process.nextTick(resolve))
+async function settled(): Promise<void> {
+  await nextTick()
+  for (let opened = takeOpened(); opened; opened = takeOpened()) {
+    await opened
+    await nextTick()
+  }
+}
 
 /**
  * Virtual time, and everything that can happen next. Each step runs one of the entries that are due, chosen by the

@@ -1,7 +1,9 @@
 import { loadSettings, type Settings } from '../../src/config/index.ts'
+import { Secret } from '../../src/config/secret.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
 import { texts } from './gateway.ts'
-import type { Plan } from './plan.ts'
+import type { Plan, StrictPlan } from './plan.ts'
+import { keysAt } from './sealing.ts'
 
 const base = loadSettings({
   env: {},
@@ -49,3 +51,22 @@ export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } 
     doubts: { policies: policies as Settings['doubts']['policies'], waitMs: settleMs, polls, maxAttempts: attempts },
   }
 }
+
+/** What one process has: its own view of the file of keys, and the limits of its start. */
+export function settingsOfProcess<S extends Settings>(
+  settings: S,
+  { keys, strict }: Plan,
+  { now, lagMs }: { now: () => number; lagMs: number },
+): S {
+  const { countries, clear } = strict && now() >= strict.from ? strict : noLimits
+  return {
+    ...settings,
+    gateway: { ...settings.gateway, ...(countries && { countries: { general: ['PL'], own: new Map() } }) },
+    sealing: {
+      keys: new Secret(() => keysAt(keys, now() - lagMs)),
+      required: clear ? [...base.gateway.accounts.keys()] : undefined,
+    },
+  }
+}
+
+const noLimits: StrictPlan = { from: 0, countries: false, clear: false }

@@ -2,6 +2,7 @@ import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
 import { copiedFrom, keyText, readLater } from '../../src/records/later.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { ObservedBroker } from './broker.ts'
@@ -18,6 +19,7 @@ import { Ports } from './ports.ts'
 import { epoch, virtualClock } from './process.ts'
 import { Random } from './random.ts'
 import { Scheduler } from './scheduler.ts'
+import { keysLagMs, sealContents } from './sealing.ts'
 import { keys, settingsOf } from './settings.ts'
 import { createTracer } from './trace.ts'
 
@@ -60,6 +62,8 @@ class World {
   readonly #fleet: Fleet
   readonly #chaos: Chaos
   #published = 0
+  /** Sealed content by phone. */
+  #sealed = new Map<number, SendCommand['message']>()
 
   constructor(seed: number, plan: Plan, codec: Codec, wantsTrace: boolean) {
     this.#plan = plan
@@ -99,6 +103,7 @@ class World {
 
   async run(): Promise<Outcome> {
     const { faults, workers, commands } = this.#plan
+    this.#sealed = await sealContents(this.#plan)
     const scheduler = this.#scheduler
     const unhandled = (error: unknown) => this.#judge.report('the worker keeps running', `unhandled: ${textOf(error)}`)
     process.on('unhandledRejection', unhandled)
@@ -183,6 +188,10 @@ class World {
       leaseMs: Math.min(sessionTimeoutMs, 10_000),
       maxAgeMs,
       skewMs: this.#plan.skewMs,
+      epoch,
+      keysLagMs,
+      keys: this.#plan.keys,
+      strict: this.#plan.strict,
       attempts,
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && isPrompt && http.most === 0,
@@ -233,7 +242,7 @@ class World {
       const copied = copiedFrom(record)
       if (!copied) return
       trace('broker', `${place.topic}/${place.partition}@${place.offset}: copy of ${keyText(copied.key)}`)
-      this.#judge.outcomes.copied(copied.key, place)
+      this.#judge.outcomes.copied(copied.key, place, record)
       return
     }
     if (place.topic === results) {
@@ -297,7 +306,9 @@ class World {
     const now = epoch + this.#scheduler.now
     const deadline = plan.deadline === null ? null : now + plan.deadline
     const notBefore = plan.notBefore === null ? null : now + plan.notBefore
-    const record = recordOf(plan, phone, topic, { deadline, notBefore }, this.#codec.encode)
+    const message = this.#sealed.get(phone)
+    const fields = { deadline, notBefore, ...(message && { message }) }
+    const record = recordOf(plan, phone, topic, fields, this.#codec.encode)
     const partition = partitionOf(record.key!, this.#partitionsAsKnown(topic))
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
@@ -312,13 +323,15 @@ class World {
       notBefore,
       policy,
       publishedAt: now,
+      value: record.value,
     })
-    const { id, type, account, kind, reaction } = plan
+    this.#judge.refusals.published(plan)
+    const { id, type, account, kind, reaction, kid } = plan
     const from = notBefore === null ? '' : ` from ${notBefore - epoch} ms`
     const until = deadline === null ? from : `${from} until ${deadline - epoch} ms`
     this.#tracer.trace(
       'upstream',
-      `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
+      `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}${kid ? `, sealed with ${kid}` : ''}`,
     )
     this.#broker.append([{ ...record, partition }], now)
   }

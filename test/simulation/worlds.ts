@@ -7,10 +7,12 @@ import {
   type Faults,
   groupFaults,
   growingTopics,
+  type Kid,
   type Plan,
   partingFaults,
 } from './plan.ts'
 import { Random } from './random.ts'
+import { isSealable } from './sealing.ts'
 
 /*
  * Each function turns some worlds into special ones. It draws from random numbers of its own, so that the other worlds
@@ -336,3 +338,41 @@ export function withWaiting(seed: number, plan: Plan): Plan {
     growths: [...plan.growths, ...growths],
   }
 }
+
+/**
+ * In some worlds contents are sealed. Keys come late, are removed while commands wait or are in doubt, or never come; processes
+ * that start later may refuse what others have sent.
+ */
+export function withSealing(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x5ea1)
+  if (!random.chance(0.35)) return plan
+  const { until } = plan.faults
+  const share = random.pick([0.3, 0.7, 1])
+  const moved = random.pick([0, 0.1])
+  const some = random.pick<Kid[]>([
+    ['steady'],
+    ['steady', 'late'],
+    ['steady', 'removed'],
+    ['late', 'removed', 'missing'],
+  ])
+  const time = () => random.pick([random.int(0, until), random.int(until, until + 20_000)])
+  return {
+    ...plan,
+    keys: [
+      { kid: 'steady', from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY },
+      { kid: 'late', from: time(), until: Number.POSITIVE_INFINITY },
+      { kid: 'removed', from: Number.NEGATIVE_INFINITY, until: time() },
+    ],
+    strict: random.chance(0.4)
+      ? { from: random.int(0, until), ...random.pick([onlySealed, onlyOtherCountries]) }
+      : null,
+    commands: plan.commands.map(command => {
+      if (!isSealable(command) || !random.chance(share)) return command
+      const kid = command.at < until ? random.pick(some) : 'steady'
+      return { ...command, kid, kind: command.kind === 'valid' && random.chance(moved) ? 'moved' : command.kind }
+    }),
+  }
+}
+
+const onlySealed = { clear: true, countries: false }
+const onlyOtherCountries = { clear: false, countries: true }

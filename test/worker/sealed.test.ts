@@ -223,10 +223,16 @@ describe('what was opened is validated like any content, and errors never show i
   const fields = contentRecordOf('sms')
     .fields.map(({ name }) => name)
     .join(', ')
+  const notAnObject = 'the sealed content must be a JSON object, without names that all objects have, such as __proto__'
   test.each<[string, unknown, string]>([
-    ['is no JSON', `{"sms_message": ${secretText}`, 'the sealed content must be a JSON object, without __proto__'],
-    ['is a list', [secretText], 'the sealed content must be a JSON object, without __proto__'],
-    ['is nested too deep', `${'['.repeat(20_000)}`, 'the sealed content must be a JSON object, without __proto__'],
+    ...Object.getOwnPropertyNames(Object.prototype).map((name): [string, unknown, string] => [
+      `has the field ${name}`,
+      `{"sms_message":"a","sms_signature":"b","${name}":{}}`,
+      notAnObject,
+    ]),
+    ['is no JSON', `{"sms_message": ${secretText}`, notAnObject],
+    ['is a list', [secretText], notAnObject],
+    ['is nested too deep', `${'['.repeat(20_000)}`, notAnObject],
     [
       'has a field of its own',
       { sms_message: 'a', sms_signature: 'b', [secretText]: 1 },
@@ -237,11 +243,7 @@ describe('what was opened is validated like any content, and errors never show i
       { sms_message: 'a', sms_signature: 'b', phone: 380671234567 },
       `the sealed content must have these fields only: ${fields}`,
     ],
-    [
-      'names a prototype',
-      '{"sms_message":"a","sms_signature":"b","\\u005f_proto__":{"sms_lifetime":1}}',
-      'the sealed content must be a JSON object, without __proto__',
-    ],
+    ['names a prototype', '{"sms_message":"a","sms_signature":"b","\\u005f_proto__":{"sms_lifetime":1}}', notAnObject],
     ['lacks a field', { sms_message: secretText }, 'sms_signature must be of type "string"'],
     ['has a wrong value', { sms_message: [secretText], sms_signature: 'b' }, 'sms_message must be of type "string"'],
     [
@@ -447,6 +449,78 @@ describe('without the key, after the progress of the group was reset, a sealed c
     expect([world.postsOf(1), world.letters().length]).toEqual([1, 0])
   })
 })
+
+test.each<[string, Partial<SendCommand>]>([
+  ['waits for its time', { notBefore: Date.UTC(2026, 2, 14, 13) }],
+  ['waits in the queue', {}],
+])('a command with the id of one that %s is a duplicate, whatever its content and its key', async (_, first) => {
+  const world = await start({ settings: withKeys(k1.own) })
+  world.control(buildPause({ kind: 'account', name: 'default' }))
+  world.put('bulk', [await seal(otp(1, first), k1.shared)])
+  await world.pass(1_000)
+  world.put('bulk', [await seal(otp(1), k3.shared), sealedAs(await jweOf({ id: '7' }))])
+  await until(world, () => world.results().length === 2)
+  expect(world.results()).toMatchObject([
+    { outcome: 'DUPLICATE', commandOffset: 1 },
+    { outcome: 'DUPLICATE', commandOffset: 2 },
+  ])
+})
+
+describe.each<[string, () => SendCommand | Promise<SendCommand>, string]>([
+  ['is sealed with a missing key', () => seal(otp(1), k3.shared), 'DUPLICATE'],
+  ['is invalid', () => otp(1, { extra: { phone: '1' } }), 'INVALID'],
+])('after a reset, a command that %s, and has the id of an earlier one', (_, made, outcome) => {
+  const pause = { kind: 'topic', name: 'bulk' } as const
+  const takeOverReset = (world: World) =>
+    world.takeOver({
+      settings: withKeys(k1.own),
+      meanwhile: () => world.broker.resetOffset('busgate', { topic: 'bulk', partition: 0 }, 0),
+    })
+  const ofSecond = (world: World) => world.results().filter(({ commandOffset }) => commandOffset === 1)
+
+  test('that waits is no doubt', async () => {
+    const world = await start({ ...unanswered, settings: withKeys(k1.own) })
+    world.control(buildPause(pause))
+    world.put('bulk', [otp(1), await made()])
+    await takeOverReset(world)
+    await until(world, () => ofSecond(world).length > 0, 1_000)
+    expect(ofSecond(world)).toMatchObject([{ outcome, final: true }])
+  })
+
+  test('that was sent is no doubt, which a callback about that one would prove SENT', async () => {
+    const world = await start({ settings: withKeys(k1.own) })
+    world.put('bulk', [otp(1)])
+    await until(world, () => world.results().length === 1)
+    world.calledBack(1)
+    world.control(buildPause(pause))
+    await world.pass(1_000)
+    world.put('bulk', [await made()])
+    await takeOverReset(world)
+    world.control(buildResume(pause))
+    await until(world, () => ofSecond(world).some(({ final }) => final), 1_000)
+    expect(ofSecond(world)).toMatchObject([{ outcome: 'DUPLICATE', final: true }])
+  })
+})
+
+test.each<[string, (value: SendCommand) => SendCommand | Promise<SendCommand>]>([
+  ['in the clear', value => value],
+  ['in the clear, which is invalid', value => ({ ...value, extra: { phone: '1' } })],
+  ['sealed with a missing key', value => seal(value, k3.shared)],
+  ['that does not open', async value => ({ ...(await seal(value, k1.shared)), phone: 380671234567 })],
+])(
+  'after a reset, content of an account that no worker can have is INVALID, and no doubt for ever: %s',
+  async (_, made) => {
+    const world = await start({ ...unanswered, settings: withKeys(k1.own) })
+    world.control(buildPause({ kind: 'topic', name: 'bulk' }))
+    world.put('bulk', [otp(1), await made(otp(2, { account: 'No Account' }))])
+    await world.takeOver({
+      settings: withKeys(k1.own),
+      meanwhile: () => world.broker.resetOffset('busgate', { topic: 'bulk', partition: 0 }, 0),
+    })
+    await until(world, () => world.results().some(({ id }) => id === 2n), 1_000)
+    expect(world.results().filter(({ id }) => id === 2n)).toMatchObject([{ outcome: 'INVALID', final: true }])
+  },
+)
 
 test('an error of busgate while it opens one command is the outcome of that command alone', async () => {
   const world = await start()

@@ -31,7 +31,7 @@ import { ResultCounts } from '../result-counts.ts'
 import type { Settler } from '../settler.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
-import { keyNotFound, type Opened, type Opener, OpeningQueue } from './opener.ts'
+import { keyNotFound, type Opened, type Opener, OpeningQueue, type SealedRecord } from './opener.ts'
 import type { Subject } from './prior-answers.ts'
 import { RecentIds, repeatWindow } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
@@ -252,8 +252,16 @@ export class CommandIntake {
     this.#options.settler.doubt(pending, step.now, cause, step.counts)
   }
 
-  #doubtForgotten(record: BusRecord, value: SendCommand, step: Step): void {
-    this.#doubt(record, value, { cause: 'progress_reset' }, step)
+  /**
+   * Doubts a command of which only id and account are known, unless an earlier record has used its id. A later one, which it let
+   * pass while it waited for its key, says nothing about it.
+   */
+  #doubtForgotten({ record, delivered }: Waiting, value: SendCommand, step: Step): void {
+    const command = withoutContent(subjectOf(value, traceOf(record.headers)))
+    const { account, id } = command
+    const isFirst = delivered.kind === 'recalled' || this.#recent.inUse(account, id, record.offset) === 'later'
+    if (isFirst || !this.#isRepeat(command, record, delivered, step))
+      this.#doubt(record, value, { cause: 'progress_reset' }, step)
   }
 
   /**
@@ -264,6 +272,17 @@ export class CommandIntake {
     if (forgotten === null || offset >= Math.min(forgotten.until, uncheckedUntil)) return false
     if (this.#waiting.copies.at(offset)) return true
     return this.#options.lookup.answersFor(this.#session, offset)?.isNearAnswer(this.#session, offset) ?? false
+  }
+
+  /** Whether an earlier record has used the id, or waits: then nobody has sent this one. */
+  #isTaken({ account, id }: Pick<Command, 'account' | 'id'>, { offset }: BusRecord): boolean {
+    if (this.#waiting.copies.at(offset)) return false
+    return this.#waiting.hasId(account, id, offset) || this.#recent.inUse(account, id, offset) === 'earlier'
+  }
+
+  /** Whether a command is in doubt because its progress was reset. No worker could ever resolve one whose account nobody can have. */
+  #isForgotten({ account }: Pick<Command, 'account'>, record: BusRecord): boolean {
+    return isAccountName(account) && this.#wasPerhapsInFlight(record)
   }
 
   /** Settles a command unless it may be sent. Opens it first, unless its id and account suffice. */
@@ -277,16 +296,16 @@ export class CommandIntake {
     const isOpen = opened !== undefined && !('lacksKey' in opened)
     const command = isOpen ? opened : subject ? withoutContent(subject) : this.#options.readCommand(value, trace, flaw)
     const intercepted = isOver(delivered) ? null : this.#intercepts(record, delivered, command)
-    if (sealed && !isOpen && !isOver(delivered) && intercepted === null) {
-      if (opened) this.#refuseLocked(record, delivered, value, opened.lacksKey, step)
-      else this.#openings.add({ record, delivered }, { value, sealed, trace, ...(flaw && { flaw }) })
+    // content that no worker could send need not be opened
+    const mustOpen = sealed !== null && !isOpen && isAccountName(value.account)
+    if (mustOpen && !isOver(delivered) && intercepted === null) {
+      this.#open({ record, delivered }, { value, sealed, trace, ...(flaw && { flaw }) }, step)
       return
     }
     if (isInvalid(command)) {
       if (isOver(delivered) || intercepted) return
-      // an id that has waited since an earlier record was sent by nobody for this one
-      const isTaken = this.#waiting.hasId(command.account, command.id, record.offset)
-      if (!isTaken && this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+      if (!this.#isTaken(command, record) && this.#isForgotten(command, record))
+        this.#doubtForgotten({ record, delivered }, value, step)
       else this.#invalid(command, record, step.counts)
       return
     }
@@ -298,9 +317,19 @@ export class CommandIntake {
       this.#judge(command, record, value, step)
   }
 
+  /** Opens a sealed command, or settles it: a repeated id needs no key. */
+  #open({ record, delivered }: Waiting, content: SealedRecord, step: Step): void {
+    const { value, trace } = content
+    const { opened, kind } = delivered
+    const isRepeated = kind !== 'recalled' && this.#isTaken(value, record)
+    if (isRepeated) this.#repeated(withoutContent(subjectOf(value, trace)), record, step)
+    else if (opened && 'lacksKey' in opened) this.#refuseLocked(record, delivered, value, opened.lacksKey, step)
+    else this.#openings.add({ record, delivered }, content)
+  }
+
   /** Settles a record whose key is missing: once there is one, a replay sends it. What was perhaps sent needs no key. */
   #refuseLocked(record: BusRecord, delivered: Delivered, value: SendCommand, kid: string, step: Step): void {
-    if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten(record, value, step)
+    if (this.#wasPerhapsInFlight(record)) this.#doubtForgotten({ record, delivered }, value, step)
     else this.#refuse(record, delivered, keyNotFound(kid), step)
   }
 
@@ -338,10 +367,13 @@ export class CommandIntake {
       const repeated = { topic, partition, id, account, earlier }
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {
-      const details = idUse === 'unknown' ? duplicateOfUnknown : duplicate
-      this.#options.settler.settle(this.#pending(command, record, step), details, step.counts)
+      this.#repeated(command, record, step, idUse === 'unknown' ? duplicateOfUnknown : duplicate)
     }
     return true
+  }
+
+  #repeated(command: Command, record: BusRecord, step: Step, details = duplicate): void {
+    this.#options.settler.settle(this.#pending(command, record, step), details, step.counts)
   }
 
   /** Settles a command that must not be sent; all others are ready. */
@@ -350,8 +382,8 @@ export class CommandIntake {
     const pending = this.#pending(command, record, step)
     if (this.#waits(pending, step)) return
     if (this.#unknown.takes(command.account, record.offset, pending.since)) return
-    if (isAccountName(command.account) && this.#wasPerhapsInFlight(record)) {
-      this.#doubtForgotten(record, value, step)
+    if (this.#isForgotten(command, record)) {
+      this.#doubt(record, value, { cause: 'progress_reset' }, step)
       return
     }
     const why = objection(command)

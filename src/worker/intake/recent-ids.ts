@@ -36,6 +36,13 @@ export class RecentIds {
     return other
   }
 
+  /** Which other record has used the id in this session, or waits; null if none does. */
+  inUse(account: string, id: bigint, offset: number): 'earlier' | 'later' | null {
+    const found = this.#find(account, id)
+    if (Number.isInteger(found) || found === offset + inUse) return null
+    return found < offset ? 'earlier' : 'later'
+  }
+
   /** Remembers the id of a finished record. */
   addPast(account: string, id: bigint, offset: number): void {
     const found = this.#find(account, id)

@@ -12,6 +12,7 @@ export type Invariant =
   | 'no POST above the rate'
   | 'no POST during a pause'
   | 'no POST after a withdrawal'
+  | 'no POST of what is refused'
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'

@@ -2,12 +2,13 @@ import type { Committed } from '../../../src/bus/driver.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import { DONE } from '../../../src/bus/session/window.ts'
 import type { Invariant, Violation } from './invariants.ts'
-import { Lives, nameOf, placeOf } from './lives.ts'
+import { type Life, Lives, nameOf, placeOf } from './lives.ts'
 import { Outcomes, type OutcomesOptions } from './outcomes.ts'
 import { Posts, type PostsOptions } from './posts.ts'
 import { Progress, stateIn } from './progress.ts'
+import { Refusals, type RefusalsOptions } from './refusals.ts'
 
-export interface JudgeOptions extends PostsOptions, OutcomesOptions {
+export interface JudgeOptions extends PostsOptions, OutcomesOptions, RefusalsOptions {
   /** Whether an undisturbed process finishes all its requests before it gives a partition up. */
   drains: boolean
   /** The limit of open intents of a process. */
@@ -24,6 +25,7 @@ export class Judge {
   readonly progress: Progress
   readonly posts: Posts
   readonly outcomes: Outcomes
+  readonly refusals: Refusals
   readonly #options: JudgeOptions
 
   constructor(options: JudgeOptions) {
@@ -31,8 +33,11 @@ export class Judge {
     const report = this.report.bind(this)
     this.#options = options
     this.progress = new Progress()
-    this.posts = new Posts(options, { lives, progress: this.progress, report })
-    this.outcomes = new Outcomes(options, lives, report, life => this.posts.isWithdrawn(life))
+    this.refusals = new Refusals(options, report)
+    const { refusals, progress } = this
+    this.posts = new Posts(options, { lives, progress, refusals, report })
+    const isWithdrawn = (life: Life) => this.posts.isWithdrawn(life)
+    this.outcomes = new Outcomes(options, { lives, refusals, report, isWithdrawn })
   }
 
   get counts() {

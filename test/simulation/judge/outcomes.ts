@@ -7,6 +7,7 @@ import { texts } from '../gateway.ts'
 import type { CommandPlan } from '../plan.ts'
 import type { Report } from './invariants.ts'
 import { endsOf, type Life, type Lives, nameOf, type Place, placeOf } from './lives.ts'
+import type { Refusals } from './refusals.ts'
 
 export interface OutcomesOptions {
   now: () => number
@@ -21,6 +22,14 @@ export interface OutcomesOptions {
   hasOnlyExplainedRefusals: boolean
 }
 
+interface OutcomesParts {
+  lives: Lives
+  refusals: Refusals
+  report: Report
+  /** Whether operators have withdrawn a command. */
+  isWithdrawn: (life: Life) => boolean
+}
+
 /** Texts of results about POSTs of other processes, whose doubts come behind them. */
 const doubtsOfOthers: readonly string[] = [doubtCauses.taken_over, doubtCauses.progress_reset]
 
@@ -28,16 +37,17 @@ const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === '
 
 /** Checks the results, doubts and dead letters of commands. */
 export class Outcomes {
-  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0 }
+  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0, lacking: 0, refused: 0 }
   readonly #options: OutcomesOptions
   readonly #lives: Lives
+  readonly #refusals: Refusals
   readonly #report: Report
   readonly #isWithdrawn: (life: Life) => boolean
 
-  /** @param isWithdrawn whether operators have withdrawn a command */
-  constructor(options: OutcomesOptions, lives: Lives, report: Report, isWithdrawn: (life: Life) => boolean) {
+  constructor(options: OutcomesOptions, { lives, refusals, report, isWithdrawn }: OutcomesParts) {
     this.#options = options
     this.#lives = lives
+    this.#refusals = refusals
     this.#report = report
     this.#isWithdrawn = isWithdrawn
   }
@@ -74,14 +84,17 @@ export class Outcomes {
   }
 
   /** A copy of a command that has waited was released. */
-  copied({ topic, partition, offset }: Place, place: Place): void {
+  copied({ topic, partition, offset }: Place, place: Place, { value }: BusRecord): void {
     const life = this.#lives.at({ topic, partition, offset })
     if (!life) return
+    if (!value?.equals(life.command.value))
+      this.#report('the result tells the truth', `${nameOf(life)} is released with other bytes`)
     life.copies.push(place)
     if (endsOf(life) > 0) this.#report('one final result', `${nameOf(life)} is released, and has its final result`)
   }
 
-  deadLetter({ headers }: BusRecord): void {
+  deadLetter(record: BusRecord): void {
+    const { headers } = record
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
     if (text('code') === 'RECORDS_DELETED') {
@@ -98,9 +111,8 @@ export class Outcomes {
       return
     }
     life.deadLetters++
-    if (!isUnreadable(life.command.plan)) {
-      this.#report('the result tells the truth', `${nameOf(life)} can be read, and is a dead letter: ${text('code')}`)
-    }
+    if (!isUnreadable(life.command.plan)) this.#refusals.deadLetter(life, record)
+    if (text('code') === 'KEY_NOT_FOUND') this.counts.lacking++
     this.#end(life)
   }
 
@@ -127,6 +139,8 @@ export class Outcomes {
   /** Checks a command when nothing can happen any more: only then it is certain that it was not executed. */
   checkEnd(life: Life): void {
     if (endsOf(life) === 0) this.#report('one final result', `${nameOf(life)} has none`)
+    if (life.deadLetters > 0 && life.executions > 0)
+      this.#report('the result tells the truth', `${nameOf(life)} is a dead letter, but was executed`)
     const result = life.results.find(({ final }) => final)
     const final = result?.outcome ?? ''
     if (result && result.attempts < life.executions) {
@@ -222,7 +236,9 @@ export class Outcomes {
     const isRejected = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
     if (isRejected && error === texts.outage && plan.reaction !== 'poison' && this.#options.hasOnlyExplainedRefusals)
       reportFalse('only outages refused it')
-    if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'unknown account') reportFalse('can be sent')
+    if (outcome === 'INVALID') this.counts.refused++
+    if (outcome === 'INVALID' && !this.#refusals.mayBeInvalid(plan, errorCode)) reportFalse(`can be sent: ${error}`)
+    if (error?.includes('no worker has its key') && !this.#refusals.mayLackKey(plan)) reportFalse('workers had its key')
     if (outcome === 'DUPLICATE' && twins.length === 0) reportFalse('no other command has its id')
     const expired = (deadline !== null && now > deadline) || now > Math.max(publishedAt, notBefore ?? 0) + maxAgeMs
     if (errorCode === 'WITHDRAWN') {

@@ -4,6 +4,7 @@ import type { Owner } from '../scheduler.ts'
 import type { Report } from './invariants.ts'
 import { type Life, type Lives, nameOf } from './lives.ts'
 import type { Progress } from './progress.ts'
+import type { Refusals } from './refusals.ts'
 
 export interface PostsOptions {
   now: () => number
@@ -28,6 +29,7 @@ interface Lease {
 interface PostsParts {
   lives: Lives
   progress: Progress
+  refusals: Refusals
   report: Report
 }
 
@@ -37,6 +39,7 @@ export class Posts {
   readonly #options: PostsOptions
   readonly #lives: Lives
   readonly #progress: Progress
+  readonly #refusals: Refusals
   readonly #report: Report
   readonly #leases = new Map<Owner, Lease>()
   /** Processes that were told to stop. */
@@ -47,10 +50,11 @@ export class Posts {
   readonly #paused = new Map<string, number>()
   readonly #withdrawn = new Map<string, Change[]>()
 
-  constructor(options: PostsOptions, { lives, progress, report }: PostsParts) {
+  constructor(options: PostsOptions, { lives, progress, refusals, report }: PostsParts) {
     this.#options = options
     this.#lives = lives
     this.#progress = progress
+    this.#refusals = refusals
     this.#report = report
   }
 
@@ -140,6 +144,7 @@ export class Posts {
     if (life.places.length > 1) this.counts.sentAgain++
     const name = nameOf(life)
     if (this.#stopping.has(owner)) this.#report('no POST after a stop', `${owner.name} POSTs ${name}`)
+    this.#refusals.began(owner, life)
     this.#checkPause(owner, life)
     this.#checkWithdrawal(owner, life)
     this.#checkAge(life)
