@@ -81,6 +81,11 @@ export class RowTable {
     slots[at] = 0
   }
 
+  /** All rows, which must stay the same meanwhile. */
+  *[Symbol.iterator](): Generator<Row, void> {
+    for (const slots of this.#slots) for (const slot of slots) if (slot !== 0) yield slot - 1
+  }
+
   /** Shows all rows of one shard, which must stay the same meanwhile. */
   each(shard: number, show: (row: Row) => void): void {
     for (const slot of this.#slots[shard]!) if (slot !== 0) show(slot - 1)
