@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { parseDocument } from 'yaml'
 import { endWithThisProcess } from '../test/support/local-kafka/child.ts'
-import { profiling } from './programs.ts'
+import { nodeFlags, profiling } from './programs.ts'
 
 interface ChartValues {
   resources: { limits: { memory: string } }
@@ -45,7 +45,7 @@ export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.Process
   const group = controlGroup(memory)
   const turns = join(mkdtempSync(join(tmpdir(), 'busgate-bench-')), 'turns')
   writeFileSync(turns, '')
-  const flags = ['--import', new URL('turns.ts', import.meta.url).href, ...profiling()]
+  const flags = ['--import', new URL('turns.ts', import.meta.url).href, ...profiling(), ...nodeFlags]
   const child = spawn(
     'sh',
     ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...flags, 'dist/cli/bin.js', 'run'],

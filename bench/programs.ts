@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { freePorts } from '../test/support/local-kafka/ports.ts'
 import { traceFlag } from './garbage.ts'
 import { findBento } from './peers/bento.ts'
@@ -6,8 +7,8 @@ import { Processes } from './processes.ts'
 import type { Program, Running, StartOptions } from './program.ts'
 import { sealingKeys } from './sealing.ts'
 
-/** The Node flags of the image and of bin/busgate.js. */
-export const nodeFlags = ['--no-parallel-scavenge', '--max-semi-space-size=8']
+/** The Node flags of `busgate`, wherever it runs: those in the first line of bin/busgate.js. */
+export const nodeFlags = /^#!.* node (.+)$/m.exec(readFileSync('bin/busgate.js', 'utf8'))![1]!.split(' ')
 
 /** Flags that write CPU profiles to the folder BENCH_PROFILE, if it is set. */
 export const profiling = () =>

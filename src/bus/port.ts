@@ -159,6 +159,8 @@ export interface Query {
   isolation?: Isolation
   /** Aborts the search. */
   ending: AbortSignal
+  /** Most bytes of records that are read at once: more need fewer requests, and more memory. Default: a share of 16 MiB. */
+  pieceBytes?: number
   /** Receives matching records in chunks; each call is awaited. Its error fails the search. */
   take: (records: readonly BusRecord[]) => Promise<void>
 }

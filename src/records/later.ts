@@ -99,20 +99,36 @@ function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState;
   if (!isObject(read)) return null
   const { state, account, type, correlationId, tenant, campaign, country } = read
   const { notBefore, since, timestamp, expiresAt, copyAt, copy } = read
-  const isOurs =
-    laterStates.includes(state as LaterState) &&
-    [account, type].every(one => typeof one === 'string') &&
-    [correlationId, tenant, campaign, country].every(one => one === null || typeof one === 'string') &&
-    [since, timestamp, expiresAt].every(isTime) &&
-    [notBefore, copyAt].every(one => one === null || isTime(one)) &&
-    (copy === undefined || (typeof copy === 'string' && copy.length <= longestCopyName))
-  if (!isOurs) return null
-  const names = { account, type, correlationId, tenant, campaign, country }
-  const facts = { ...names, notBefore, since, timestamp, expiresAt, copyAt, ...(copy && { copy }) } as LaterFacts
+  if (!laterStates.includes(state as LaterState)) return null
+  if (!isText(account) || !isText(type)) return null
+  if (!isName(correlationId) || !isName(tenant) || !isName(campaign) || !isName(country)) return null
+  if (!isTime(since) || !isTime(timestamp) || !isTime(expiresAt)) return null
+  if (!isTimeOrNone(notBefore) || !isTimeOrNone(copyAt)) return null
+  if (copy !== undefined && (!isText(copy) || copy.length > longestCopyName)) return null
+  const facts: LaterFacts = {
+    account,
+    type,
+    correlationId,
+    tenant,
+    campaign,
+    country,
+    notBefore,
+    since,
+    timestamp,
+    expiresAt,
+    copyAt,
+  }
+  if (copy) facts.copy = copy
   return { state: state as LaterState, facts }
 }
 
-const isTime = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= -1
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isName = (value: unknown): value is string | null => value === null || isText(value)
+
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= -1
+
+const isTimeOrNone = (value: unknown): value is number | null => value === null || isTime(value)
 
 function parsed(json: Buffer | string): unknown {
   try {

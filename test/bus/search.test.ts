@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { BusRecord } from '../../src/bus/port.ts'
+import type { Query } from '../../src/bus/port.ts'
 import type { Fetch } from '../../src/bus/read/fetch.ts'
 import { searchLog } from '../../src/bus/read/search.ts'
 import { type BatchRecord, buildBatch } from '../support/batches.ts'
@@ -11,7 +11,11 @@ interface Written {
 }
 
 /** Searches a log. A fetch returns at most `mostBytes` and may cut a batch off, but never the first one. */
-async function search(log: readonly Written[], key: string, mostBytes = Number.POSITIVE_INFINITY) {
+async function search(
+  log: readonly Written[],
+  key: string,
+  { mostBytes = Number.POSITIVE_INFINITY, ...bounds }: { mostBytes?: number } & Pick<Query, 'pieceBytes'> = {},
+) {
   const end = log.at(-1)!.last + 1
   const fetch: Fetch = async ({ partitions, partitionBytes }) => {
     const { tp, offset } = partitions[0]!
@@ -25,14 +29,16 @@ async function search(log: readonly Written[], key: string, mostBytes = Number.P
     end: async () => end,
     untilAnswered: (_tp, ask) => ask(),
   }
-  const offsets: number[] = []
-  const query = {
-    from: 'earliest' as const,
-    needles: [{ key: Buffer.from(key) }],
+  const pieces: number[][] = []
+  const query: Query = {
+    from: 'earliest',
+    needles: [{ bytes: Buffer.from(key) }],
     ending: new AbortController().signal,
-    take: async (records: readonly BusRecord[]) => void offsets.push(...records.map(({ offset }) => offset)),
+    take: async records => void pieces.push(records.map(({ offset }) => offset)),
+    ...bounds,
   }
-  return { ...(await searchLog({ fetch, logs, running: () => 1 }, { topic: 'topic', partition: 0 }, query)), offsets }
+  const searched = await searchLog({ fetch, logs, running: () => 1 }, { topic: 'topic', partition: 0 }, query)
+  return { ...searched, pieces, offsets: pieces.flat() }
 }
 
 const recordsFrom = (offset: number): BatchRecord[] =>
@@ -45,9 +51,18 @@ const batchFrom = (offset: number, options: Parameters<typeof buildBatch>[1] = {
 describe('a search in a Kafka log', () => {
   test('continues with a batch that an answer cut off, and with one larger than an answer', async () => {
     const log = [0, 10, 20, 30].map(offset => batchFrom(offset))
-    for (const bytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {
-      expect((await search(log, 'id-35', bytes)).offsets).toEqual([35])
+    for (const mostBytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {
+      expect((await search(log, 'id-35', { mostBytes })).offsets).toEqual([35])
     }
+  })
+
+  test('holds no more bytes of records at once than it may, and finds all in the end', async () => {
+    const log = [0, 10, 20, 30].map(offset => batchFrom(offset))
+    const all = Array.from({ length: 40 }, (_, i) => i)
+    expect((await search(log, 'id-')).pieces).toEqual([all])
+    const { pieces, offsets } = await search(log, 'id-', { pieceBytes: log[0]!.bytes.length })
+    expect(offsets).toEqual(all)
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(20)
   })
 
   test('counts an unreadable batch, because it may hold a match, and continues behind it', async () => {

@@ -66,6 +66,11 @@ const places: [place: string, words: readonly string[], known: readonly string[]
     firstCells('docs/callbacks.md'),
   ],
   [
+    'docs/embedding.md, flags of Node in the first line of bin/busgate.js',
+    read('bin/busgate.js').split('\n')[0]!.match(/--\S+/g) ?? [],
+    read('docs/embedding.md').match(/--[\w=-]+/g) ?? [],
+  ],
+  [
     'docs/assumptions.md and docs/delivery.md, HTTP statuses',
     [...Object.values(httpStatuses).flat(), ...Object.keys(queueCodes)].map(String),
     named(read('docs/assumptions.md') + read('docs/delivery.md')),

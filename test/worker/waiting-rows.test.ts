@@ -71,6 +71,20 @@ function apply(one: typeof step extends fc.Arbitrary<infer S> ? S : never, rows:
   }
 }
 
+test('of many that wait, exactly those are found that have not ended', () => {
+  const all = new Rows()
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { minLength: 1_000, maxLength: 1_000 }), ends => {
+      const rows = new WaitingRows(session, all)
+      for (const id of ends.keys()) rows.add({ ...session, offset: id, id: BigInt(id) }, facts(1_000), id)
+      for (const [id, ended] of ends.entries()) if (ended) rows.finish(rows.find({ id: BigInt(id), offset: id }))
+      expect([...ends.keys()].map(id => rows.hasId('default', BigInt(id)))).toEqual(ends.map(ended => !ended))
+      rows.clear()
+    }),
+    { numRuns: 20 },
+  )
+})
+
 test('ended commands are told apart by their places, though accounts have the same ids', () => {
   const rows = new WaitingRows({ ...session, uncheckedUntil: 100 }, new Rows())
   for (const offset of [3, 4]) {

@@ -6,10 +6,10 @@ import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
 import { TickBudget } from './tick-budget.ts'
 
-/** Fewer bytes mean more round trips; more delay the first match. */
-const mostBytes = 8 * 1024 * 1024
-/** Bytes of memory for the answers of all searches, and as many for their unpacked records. */
+/** Bytes of memory for the unpacked records of all searches, and for their answers together. */
 const roomInAll = 16 * 1024 * 1024
+/** Answers may be compressed, and brokers send again what had no room: this part of the room for records is requested. */
+const compressed = 4
 
 export interface PartitionSearchOptions {
   /** Fetches from the partition's leader. */
@@ -23,7 +23,7 @@ export interface PartitionSearchOptions {
 export async function searchLog(
   { fetch, logs, running }: PartitionSearchOptions,
   tp: TopicPartition,
-  { from, until = Number.POSITIVE_INFINITY, needles, isolation, ending, take }: Query,
+  { from, until = Number.POSITIVE_INFINITY, needles, isolation, ending, pieceBytes = roomInAll, take }: Query,
 ): Promise<Searched> {
   const begin = await logs.locate(tp, from, isolation)
   const start = await logs.locate(tp, 'earliest')
@@ -33,8 +33,8 @@ export async function searchLog(
   let since: number | null = null
   const position = { tp, offset: begin }
   const readOn = async (): Promise<FetchedRecords> => {
-    const share = Math.ceil(roomInAll / running())
-    const limits = { waitMs: 0, partitionBytes: Math.min(mostBytes, share), roomPerPartition: share }
+    const share = Math.min(pieceBytes, Math.ceil(roomInAll / running()))
+    const limits = { waitMs: 0, partitionBytes: Math.ceil(share / compressed), roomPerPartition: share }
     const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
     if (!fetched) throw new Error("the broker's answer left out the requested partition")
     if (fetched.ok) return fetched

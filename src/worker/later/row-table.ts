@@ -25,6 +25,8 @@ export class RowTable {
   readonly #rows: Rows
   /** Rows plus one; 0 is a free slot. */
   readonly #slots = Array.from({ length: shards }, () => new Uint32Array(leastSlots))
+  /** A part of each slot's hash: most ids that are not in the table are told from others without a look at their rows. */
+  readonly #tags = Array.from({ length: shards }, () => new Uint8Array(leastSlots))
   readonly #sizes = new Uint32Array(shards)
 
   constructor(rows: Rows) {
@@ -39,8 +41,10 @@ export class RowTable {
   find(id: bigint, accept: (row: Row) => boolean): Row {
     const hash = hashOf(id)
     const slots = this.#slots[hash % shards]!
-    const end = slots.length - 1
+    const tags = this.#tags[hash % shards]!
+    const [tag, end] = [hash >>> 24, slots.length - 1]
     for (let at = (hash >>> 4) & end; slots[at] !== 0; at = (at + 1) & end) {
+      if (tags[at] !== tag) continue
       const row = slots[at]! - 1
       if (this.#rows.id(row) === id && accept(row)) return row
     }
@@ -51,14 +55,14 @@ export class RowTable {
     const hash = hashOf(this.#rows.id(row))
     const shard = hash % shards
     if (this.#sizes[shard]! + 1 > this.#slots[shard]!.length * fullAt) this.#grow(shard)
-    put(this.#slots[shard]!, hash, row)
+    put(this.#slots[shard]!, this.#tags[shard]!, hash, row)
     this.#sizes[shard]!++
   }
 
   remove(row: Row): void {
     const hash = hashOf(this.#rows.id(row))
     const shard = hash % shards
-    const slots = this.#slots[shard]!
+    const [slots, tags] = [this.#slots[shard]!, this.#tags[shard]!]
     const end = slots.length - 1
     let at = (hash >>> 4) & end
     while (slots[at] !== row + 1) {
@@ -71,9 +75,15 @@ export class RowTable {
       const home = (hashOf(this.#rows.id(slots[next]! - 1)) >>> 4) & end
       if (((next - home) & end) < ((next - at) & end)) continue
       slots[at] = slots[next]!
+      tags[at] = tags[next]!
       at = next
     }
     slots[at] = 0
+  }
+
+  /** All rows, which must stay the same meanwhile. */
+  *[Symbol.iterator](): Generator<Row, void> {
+    for (const slots of this.#slots) for (const slot of slots) if (slot !== 0) yield slot - 1
   }
 
   /** Shows all rows of one shard, which must stay the same meanwhile. */
@@ -83,15 +93,17 @@ export class RowTable {
 
   #grow(shard: number): void {
     const before = this.#slots[shard]!
-    const slots = new Uint32Array(2 * before.length)
-    for (const slot of before) if (slot !== 0) put(slots, hashOf(this.#rows.id(slot - 1)), slot - 1)
+    const [slots, tags] = [new Uint32Array(2 * before.length), new Uint8Array(2 * before.length)]
+    for (const slot of before) if (slot !== 0) put(slots, tags, hashOf(this.#rows.id(slot - 1)), slot - 1)
     this.#slots[shard] = slots
+    this.#tags[shard] = tags
   }
 }
 
-function put(slots: Uint32Array, hash: number, row: Row): void {
+function put(slots: Uint32Array, tags: Uint8Array, hash: number, row: Row): void {
   const end = slots.length - 1
   let at = (hash >>> 4) & end
   while (slots[at] !== 0) at = (at + 1) & end
   slots[at] = row + 1
+  tags[at] = hash >>> 24
 }

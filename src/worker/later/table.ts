@@ -20,6 +20,9 @@ interface Reader {
   done: PromiseWithResolvers<void>
 }
 
+/** So few that they die young: records that outlive two collections cost more than the requests that larger pieces save. */
+const pieceBytes = 512 * 1024
+
 /** Reads the topic of waiting commands, a compacted table that the sessions of all processes share. */
 export class LaterTable {
   readonly topic: string
@@ -99,18 +102,17 @@ export class LaterTable {
 
   async #pass(partition: number, readers: readonly Reader[]): Promise<void> {
     const from = readers.reduce((least, reader) => Math.min(least, reader.from), Number.POSITIVE_INFINITY)
-    const byPlace = Map.groupBy(readers, ({ tp }) => `${tp.topic}/${tp.partition}`)
     const take = (records: readonly BusRecord[]) => {
       for (const record of records) {
         const entry = readLater(record)
-        const meant = entry && byPlace.get(`${entry.key.topic}/${entry.key.partition}`)
-        for (const { take } of meant ?? []) take(entry!, { partition, offset: record.offset })
+        if (entry)
+          for (const { tp, take } of readers) if (isOf(tp, entry)) take(entry, { partition, offset: record.offset })
       }
     }
     const tp = { topic: this.topic, partition }
     const ending = new AbortController().signal
-    // in large pieces, up to the first transaction that is open
-    const { until } = await this.#bus.search(tp, { from: { offset: from }, ending, take: async some => take(some) })
+    const query = { from: { offset: from }, ending, pieceBytes, take: async (some: readonly BusRecord[]) => take(some) }
+    const { until } = await this.#bus.search(tp, query) // up to the first transaction that is open
     const follower = await this.#bus.follow(tp, { offset: until }, take)
     try {
       await follower.caughtUp('behind open transactions')
@@ -119,6 +121,9 @@ export class LaterTable {
     }
   }
 }
+
+const isOf = ({ topic, partition }: TopicPartition, { key }: LaterEntry): boolean =>
+  key.partition === partition && key.topic === topic
 
 /** Calls back with the record's place on the table. */
 export const whenWritten = (record: OutgoingRecord, written: (offset: number) => void): OutgoingRecord => {

@@ -91,13 +91,10 @@ export class WaitingRows {
 
   /** Puts what was loaded into its order; yields between steps. */
   *order(): Generator<void> {
-    for (let shard = 0; shard < shards; shard++) {
-      const rows: Row[] = []
-      this.#table.each(shard, row => void (this.#rows.state(row) === WAITING && rows.push(row)))
-      for (let from = 0; from < rows.length; from += rowsAtOnce) {
-        for (const row of rows.slice(from, from + rowsAtOnce)) this.#upcoming.push(row)
-        yield
-      }
+    let looked = 0
+    for (const row of this.#table) {
+      if (this.#rows.state(row) === WAITING) this.#upcoming.push(row)
+      if (++looked % rowsAtOnce === 0) yield
     }
   }
 
