@@ -68,6 +68,14 @@ const sealedAs = (jwe: string, type = 'sms', overrides: Partial<SendCommand> = {
   })
 
 describe('sealed content', () => {
+  test('of commands that are read together, of any partitions, is sent together', async () => {
+    const world = await start({ partitions: 4 })
+    const commands = await Promise.all(numbersFrom(1, 20).map(id => seal(otp(id), k1.shared)))
+    for (const [i, command] of commands.entries()) world.put('urgent', [command], i % 4)
+    await until(world, () => world.results().length === commands.length)
+    expect(world.posts.filter(({ operations }) => operations.some(({ type }) => type === 'sms'))).toHaveLength(1)
+  })
+
   test.each(sendTypes.filter(hasContent))('of %s is POSTed as if it had been written in the clear', async type => {
     const clear = buildCommandOf(type, { id: 1n })
     const sealed = await seal(buildCommandOf(type, { id: 2n }), k1.shared, type)

@@ -15,6 +15,8 @@ import type { TraceContext } from '../../telemetry/trace.ts'
 const mostAtOnce = 2
 /** Records of a session that continue together. */
 const chunkSize = 16
+/** Chunks of a topic that continue together. */
+const chunksTogether = 8
 /** How long records wait for a key of their kid, since workers do not all read a new file at the same time. */
 const patienceMs = 10_000
 const retryMs = 1000
@@ -52,7 +54,7 @@ export const keyNotFound = (kid: string): DeadLetterReason => ({
 export class Opener {
   readonly #options: OpenerOptions
   /** By topic. */
-  readonly #turns = new Map<string, LimitFunction>()
+  readonly #topics = new Map<string, TopicOpenings>()
   /** When a kid was first missed, monotonic milliseconds. */
   readonly #missedAt = new Map<string, number>()
 
@@ -60,11 +62,29 @@ export class Opener {
     this.#options = options
   }
 
-  /** Opens records of a topic behind those that it was given before. */
+  /**
+   * Opens records of a topic behind those that it was given before. Those that sessions give it at the same time continue
+   * together: the first one's intent begins a commit, and each later one would wait for the next.
+   */
   openAll(topic: string, records: readonly SealedRecord[]): Promise<Opened[]> {
-    const turns = this.#turns.get(topic) ?? pLimit(mostAtOnce)
-    this.#turns.set(topic, turns)
-    return Promise.all(records.map(record => turns(() => this.#open(record))))
+    const openings = this.#topics.get(topic) ?? { turns: pLimit(mostAtOnce), asked: [], isBusy: false }
+    this.#topics.set(topic, openings)
+    const asked = { records, ...Promise.withResolvers<Opened[]>() }
+    openings.asked.push(asked)
+    if (!openings.isBusy) void this.#openAsked(openings)
+    return asked.promise
+  }
+
+  async #openAsked(openings: TopicOpenings): Promise<void> {
+    openings.isBusy = true
+    await null // for the other partitions of a fetch
+    while (openings.asked.length > 0) {
+      const together = openings.asked.splice(0, chunksTogether)
+      const openOne = (record: SealedRecord) => openings.turns(() => this.#open(record))
+      const opened = await Promise.all(together.map(({ records }) => Promise.all(records.map(openOne))))
+      for (const [i, { resolve }] of together.entries()) resolve(opened[i]!)
+    }
+    openings.isBusy = false
   }
 
   #open(record: SealedRecord): Promise<Opened> {
@@ -97,6 +117,12 @@ export class Opener {
   }
 }
 
+interface TopicOpenings {
+  turns: LimitFunction
+  asked: { records: readonly SealedRecord[]; resolve: (opened: Opened[]) => void }[]
+  isBusy: boolean
+}
+
 export interface OpeningQueueOptions<T> {
   session: Session
   opener: Opener
@@ -127,6 +153,7 @@ export class OpeningQueue<T extends { record: BusRecord }> {
   async #openAll(): Promise<void> {
     const { session, opener } = this.#options
     this.#isOpening = true
+    await null // for the other records of a fetch
     while (this.#queue.length > 0 && session.alive) {
       const chunk = this.#queue.splice(0, chunkSize)
       const opened = await opener.openAll(
