@@ -28,7 +28,8 @@ For operators and architects: see what a command costs in CPU, memory and time, 
 
 \`npm run bench\` writes this page. Measured on ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${machine}: worker, one broker, registry,
 gateway (20 ms, envelopes of up to 100), producer and reader shared them.${repeat > 1 ? ` Each figure is from the cheapest of ${repeat} runs.` : ''} Four partitions,
-one process and the default settings, unless the name says otherwise.
+one process and the default settings, unless the name says otherwise. busgate runs with the flags of \`bin/busgate.js\`; the gateway
+answers as the specification's examples do.
 
 **× bare loop**: the CPU time divided by that of a loop in Node (\`bench/floor.ts\`) that decodes each command, POSTs envelopes with 64
 in flight and writes four fields as JSON. It validates nothing, remembers no id, has no rate limit, and loses what is in flight when it
@@ -37,7 +38,7 @@ ends. The ratio is comparable between machines; microseconds are not.${peers.len
 ## A backlog
 ${comparedTableOf(rows.filter(isDrained), floor.name)}
 
-- **commands/s**: from the first POST to the last result that a reader of committed records could read.
+- **commands/s**: from the first POST to the last result that a reader of committed records could read${peers.length > 0 ? '; beside it the other program' : ''}.
 - **garbage**: memory that V8 allocates for each command, once code is compiled (\`--trace-gc\`).
 - **CPU µs**: user and system time of the whole process for each command. *First 200,000*: from the first POST on, while code is
   compiled; the ratio is that of this column. *Steady*: the second half of the commands.

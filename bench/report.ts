@@ -60,10 +60,12 @@ interface Compared {
   own: Figures
   /** The CPU time of busgate and its peers, as multiples of the bare loop's. */
   ratio: (of: (figures: Figures) => number | undefined, program?: string) => string
+  figuresOf: (program: string) => Figures | undefined
 }
 
 const comparedColumns = (peers: readonly string[]): readonly Column<Compared>[] => [
   ['commands/s', ({ own }) => whole(own.commandsPerSecond)],
+  ...peers.map(peer => [peer, ({ figuresOf }: Compared) => whole(figuresOf(peer)?.commandsPerSecond)] as const),
   ['CPU µs, first 200,000', ({ own }) => fixed(own.cpuMicrosFirst, 1)],
   ['steady', ({ own }) => fixed(own.cpuMicrosSteady, 1)],
   ['garbage, KB', ({ own }) => fixed(own.garbageSteady && own.garbageSteady / 1000, 1)],
@@ -89,7 +91,7 @@ export function comparedTableOf(rows: readonly Row[], loop: string): string {
       )
       return cost && least ? (cost / least).toFixed(1) : ''
     }
-    return { name, own, ratio }
+    return { name, own, ratio, figuresOf }
   })
   const shown = comparedColumns(peers).filter(([, of]) => lines.some(line => of(line) !== ''))
   return markdown(
