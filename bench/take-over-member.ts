@@ -30,11 +30,11 @@ tracingChannel<string, { apiKey: number }>('plt:kafka:connections:api').start.su
 })
 
 process.on('disconnect', () => process.exit())
-const before = process.cpuUsage()
 const open = new Set<number>()
 let assignedAt = Number.NaN
 const ignore = () => {}
 const bus = await openBus(loadSettings({ env }))
+const before = process.cpuUsage() // the modules of the bus are loaded
 await bus.join([topic], {
   shareChanged() {
     if (Number.isNaN(assignedAt)) assignedAt = performance.now()
