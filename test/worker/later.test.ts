@@ -253,13 +253,16 @@ describe('a withdrawal', () => {
     expect(sorted(ids())).toEqual([11, 12])
   })
 
-  test('of one message ends that one', async () => {
+  test('of one message ends that one, and a later one of another message that one', async () => {
     const { put, pass, control, outcomes, in: at } = await startWorld()
     put('bulk', commandsFrom(1, 3, { notBefore: at(hour) }))
     await pass(1_000)
     control(buildWithdrawal({ kind: 'message', name: 'default/2' }))
     await pass(1_000)
     expect(outcomes()).toEqual([[2, 'EXPIRED', 'WITHDRAWN']])
+    control(buildWithdrawal({ kind: 'message', name: 'default/3' }))
+    await pass(1_000)
+    expect(outcomes()).toEqual([2, 3].map(id => [id, 'EXPIRED', 'WITHDRAWN']))
   })
 
   test('frees the id for another command', async () => {

@@ -64,6 +64,20 @@ test('a worker that dies before it has ended them leaves them to the next one', 
   expect(finalsOf(world).map(([id]) => id)).toEqual([1, 2])
 })
 
+test('a worker that finds them, and cannot end them before it dies, leaves them to the next one', async () => {
+  const registry = laggingRegistry()
+  const { world, doubtOf } = await startInDoubt({ registry })
+  registry.only = await registry.idOf('results-value', schemas.result)
+  registry.isLagging = true
+  await world.takeOver({ meanwhile: () => world.broker.cut(doubts, { start: doubtOf(3) }) })
+  await world.pass(5_000)
+  expect(finalsOf(world)).toEqual([])
+  registry.isLagging = false
+  await world.takeOver()
+  await world.pass(120_000)
+  expect(finalsOf(world).map(([id]) => id)).toEqual([1, 2])
+})
+
 test('commands that a worker has in memory are resolved as usual although their doubts were deleted', async () => {
   const { world, lost, doubtOf } = await startInDoubt({ told: 0 })
   await world.pass(10_000)
