@@ -31,6 +31,11 @@ export class Settler {
     return this.#proofs.claim(pending, msgId)
   }
 
+  /** Lets every proof count for a later record of the partition, which has the same id. */
+  leaveProofsTo(offset: number, pending: Pending): void {
+    this.#proofs.leaveTo(offset, pending)
+  }
+
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
     const { command, session, offset, doubted } = pending
     if (doubted && details.outcome === 'SENT') this.#proofs.claim(pending, details.payload?.msgId ?? null)

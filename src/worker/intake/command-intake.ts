@@ -253,14 +253,15 @@ export class CommandIntake {
   }
 
   /**
-   * Doubts a command of which only id and account are known, unless an earlier record has used its id. A later one, which it let
-   * pass while it waited for its key, says nothing about it.
+   * Doubts a command of which only id and account are known, unless an earlier record has used its id. What is told of the id
+   * counts for a later record that has, which this one let pass while it waited for its key.
    */
   #doubtForgotten({ record, delivered }: Waiting, value: SendCommand, step: Step): void {
     const command = withoutContent(subjectOf(value, traceOf(record.headers)))
-    const { account, id } = command
-    const isFirst = delivered.kind === 'recalled' || this.#recent.inUse(account, id, record.offset) === 'later'
-    if (isFirst || !this.#isRepeat(command, record, delivered, step))
+    const usedAt = this.#recent.usedAt(command.account, command.id, record.offset)
+    const isOvertaken = delivered.kind !== 'recalled' && usedAt !== null && usedAt > record.offset
+    if (isOvertaken) this.#options.settler.leaveProofsTo(usedAt, this.#pending(command, record, step))
+    if (isOvertaken || delivered.kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
       this.#doubt(record, value, { cause: 'progress_reset' }, step)
   }
 
@@ -277,7 +278,8 @@ export class CommandIntake {
   /** Whether an earlier record has used the id, or waits: then nobody has sent this one. */
   #isTaken({ account, id }: Pick<Command, 'account' | 'id'>, { offset }: BusRecord): boolean {
     if (this.#waiting.copies.at(offset)) return false
-    return this.#waiting.hasId(account, id, offset) || this.#recent.inUse(account, id, offset) === 'earlier'
+    const usedAt = this.#recent.usedAt(account, id, offset)
+    return this.#waiting.hasId(account, id, offset) || (usedAt !== null && usedAt < offset)
   }
 
   /** Whether a command is in doubt because its progress was reset. No worker could ever resolve one whose account nobody can have. */

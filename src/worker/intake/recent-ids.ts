@@ -36,11 +36,10 @@ export class RecentIds {
     return other
   }
 
-  /** Which other record has used the id in this session, or waits; null if none does. */
-  inUse(account: string, id: bigint, offset: number): 'earlier' | 'later' | null {
+  /** The offset of another record that has used the id in this session, or waits; null if none does. */
+  usedAt(account: string, id: bigint, offset: number): number | null {
     const found = this.#find(account, id)
-    if (Number.isInteger(found) || found === offset + inUse) return null
-    return found < offset ? 'earlier' : 'later'
+    return Number.isInteger(found) || found === offset + inUse ? null : Math.floor(found)
   }
 
   /** Remembers the id of a finished record. */
