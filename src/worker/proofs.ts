@@ -1,5 +1,8 @@
 import type { Pending } from './pending.ts'
 
+/** What a proof can be about: the id, and the partition of its record. */
+export type Provable = Pick<Pending, 'command' | 'topic' | 'partition'>
+
 /** Most ids to remember. */
 const most = 10_000
 
@@ -23,8 +26,8 @@ export class Proofs {
   }
 
   /** Lets all proofs count for another record of the partition, which has the same id. */
-  leaveTo(offset: number, pending: Pending): void {
-    this.#remember(keyOf(pending), new Map([[null, placeOf(pending, offset)]]))
+  leaveTo(offset: number, one: Provable): void {
+    this.#remember(keyOf(one), new Map([[null, placeOf(one, offset)]]))
   }
 
   #remember(key: string, counted: Map<string | null, string>): void {
@@ -34,6 +37,6 @@ export class Proofs {
   }
 }
 
-const keyOf = ({ command }: Pending) => `${command.idText} ${command.account}`
+const keyOf = ({ command }: Provable) => `${command.idText} ${command.account}`
 
-const placeOf = ({ topic, partition }: Pending, offset: number) => `${topic}/${partition}@${offset}`
+const placeOf = ({ topic, partition }: Provable, offset: number) => `${topic}/${partition}@${offset}`

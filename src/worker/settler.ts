@@ -7,7 +7,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { type DoubtCause, doubtCauses } from '../vocabulary/lists.ts'
 import { concludeExpired } from './conclude.ts'
 import { type ExpiryRules, end, expiry, type Pending } from './pending.ts'
-import { Proofs } from './proofs.ts'
+import { Proofs, type Provable } from './proofs.ts'
 import { ResultCounts } from './result-counts.ts'
 
 /** Settles commands on their sessions, with a result or by moving them to the doubts. */
@@ -32,8 +32,8 @@ export class Settler {
   }
 
   /** Lets every proof count for a later record of the partition, which has the same id. */
-  leaveProofsTo(offset: number, pending: Pending): void {
-    this.#proofs.leaveTo(offset, pending)
+  leaveProofsTo(offset: number, one: Provable): void {
+    this.#proofs.leaveTo(offset, one)
   }
 
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {

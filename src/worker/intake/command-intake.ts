@@ -257,10 +257,11 @@ export class CommandIntake {
    * counts for a later record that has, which this one let pass while it waited for its key.
    */
   #doubtForgotten({ record, delivered }: Waiting, value: SendCommand, step: Step): void {
+    const { topic, partition } = this.#session
     const command = withoutContent(subjectOf(value, traceOf(record.headers)))
     const usedAt = this.#recent.usedAt(command.account, command.id, record.offset)
     const isOvertaken = delivered.kind !== 'recalled' && usedAt !== null && usedAt > record.offset
-    if (isOvertaken) this.#options.settler.leaveProofsTo(usedAt, this.#pending(command, record, step))
+    if (isOvertaken) this.#options.settler.leaveProofsTo(usedAt, { command, topic, partition })
     if (isOvertaken || delivered.kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
       this.#doubt(record, value, { cause: 'progress_reset' }, step)
   }
