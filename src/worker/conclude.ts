@@ -47,13 +47,13 @@ export function concludeExpired(
   return { outcome, attempts, errorCode: expired.errorCode, ...(error !== undefined && { error }) }
 }
 
-/** The result of a record in doubt whose id is known to the gateway, but by what counts for another record. */
-export const provedForAnother = (attempts: number, sentAt: number): ResultDetails => ({
+/** The result of a record that was perhaps sent, if what the gateway knows of its id counts for another record. */
+export const provedForAnother = (attempts: number, sentAt?: number): ResultDetails => ({
   outcome: 'UNRESOLVED',
   attempts,
   errorCode: 'RESPONSE_LOST',
   error: 'another record with this id was sent, and the gateway does not tell which of them it knows',
-  sentAt,
+  ...(sentAt !== undefined && { sentAt }),
 })
 
 /** @param unreadable why it could not be sent again, if so */

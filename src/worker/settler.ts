@@ -7,7 +7,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { type DoubtCause, doubtCauses } from '../vocabulary/lists.ts'
 import { concludeExpired } from './conclude.ts'
 import { type ExpiryRules, end, expiry, type Pending } from './pending.ts'
-import { Proofs, type Provable } from './proofs.ts'
+import { Proofs } from './proofs.ts'
 import { ResultCounts } from './result-counts.ts'
 
 /** Settles commands on their sessions, with a result or by moving them to the doubts. */
@@ -29,11 +29,6 @@ export class Settler {
    */
   isProvedBy(pending: Pending, msgId: string | null): boolean {
     return this.#proofs.claim(pending, msgId)
-  }
-
-  /** Lets every proof count for a later record of the partition, which has the same id. */
-  leaveProofsTo(offset: number, one: Provable): void {
-    this.#proofs.leaveTo(offset, one)
   }
 
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {

@@ -510,6 +510,32 @@ describe.each<[string, () => SendCommand | Promise<SendCommand>, string]>([
   })
 })
 
+test('after a reset, a command that waits for its earlier answer is not SENT by what a later one with its id brings about', async () => {
+  const read = { now: Promise.resolve() }
+  const hop = async (step: string) => (step === 'fetch results/0' ? read.now : undefined)
+  const world = await start({ hop, settings: quick })
+  const pause = { kind: 'topic', name: 'bulk' } as const
+  world.put('bulk', [otp(2)])
+  await until(world, () => finals(world).length === 1)
+  world.control(buildPause(pause))
+  world.put('bulk', [otp(1, { extra: { phone: '1' } })])
+  const { promise, resolve: release } = Promise.withResolvers<void>()
+  read.now = promise
+  const reset = () => world.broker.resetOffset('busgate', { topic: 'bulk', partition: 0 }, 0)
+  await world.takeOver({ settings: quick, meanwhile: reset })
+  world.control(buildResume(pause))
+  world.put('bulk', [otp(1)])
+  await until(world, () => world.postsOf(1) === 1, 1_000)
+  world.calledBack(1)
+  release()
+  await until(world, () => finals(world).length === 3, 1_000)
+  const ofOne = finals(world).filter(({ id }) => id === 1n)
+  expect(ofOne.sort((a, b) => Number(a.commandOffset - b.commandOffset))).toMatchObject([
+    { outcome: 'UNRESOLVED', error: expect.stringContaining('another record with this id was sent') },
+    { outcome: 'SENT' },
+  ])
+})
+
 test.each<[string, (value: SendCommand) => SendCommand | Promise<SendCommand>]>([
   ['in the clear', value => value],
   ['in the clear, which is invalid', value => ({ ...value, extra: { phone: '1' } })],

@@ -23,7 +23,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { RecordPlace } from '../../telemetry/stable-events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import type { DoubtCause, outcomeCodes } from '../../vocabulary/lists.ts'
-import { concludeExpired } from '../conclude.ts'
+import { concludeExpired, provedForAnother } from '../conclude.ts'
 import { waitOf } from '../later/wait.ts'
 import type { WaitingPartition } from '../later/waiting-partition.ts'
 import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
@@ -253,16 +253,16 @@ export class CommandIntake {
   }
 
   /**
-   * Doubts a command of which only id and account are known, unless an earlier record has used its id. What is told of the id
-   * counts for a later record that has, which this one let pass while it waited for its key.
+   * Doubts a command of which only id and account are known, unless another record has used its id: an earlier one, or a later
+   * one, which it let pass while it waited for its key. The gateway could not tell which of them it knows.
    */
   #doubtForgotten({ record, delivered }: Waiting, value: SendCommand, step: Step): void {
-    const { topic, partition } = this.#session
     const command = withoutContent(subjectOf(value, traceOf(record.headers)))
     const usedAt = this.#recent.usedAt(command.account, command.id, record.offset)
     const isOvertaken = delivered.kind !== 'recalled' && usedAt !== null && usedAt > record.offset
-    if (isOvertaken) this.#options.settler.leaveProofsTo(usedAt, { command, topic, partition })
-    if (isOvertaken || delivered.kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
+    if (isOvertaken)
+      this.#options.settler.settle(this.#pending(command, record, step), provedForAnother(1), step.counts)
+    else if (delivered.kind === 'recalled' || !this.#isRepeat(command, record, delivered, step))
       this.#doubt(record, value, { cause: 'progress_reset' }, step)
   }
 

@@ -33,6 +33,10 @@ interface OutcomesParts {
 /** Texts of results about POSTs of other processes, whose doubts come behind them. */
 const doubtsOfOthers: readonly string[] = [doubtCauses.taken_over, doubtCauses.progress_reset]
 
+/** Whether it is of a command that another owner perhaps sent, and of which nothing can be found out. */
+const isOvertaken = ({ outcome, error, sentAt }: SendResult) =>
+  outcome === 'UNRESOLVED' && sentAt === null && error?.startsWith('another record with this id') === true
+
 const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'unknown schema'
 
 /** Checks the results, doubts and dead letters of commands. */
@@ -123,7 +127,8 @@ export class Outcomes {
       this.#report('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
       return
     }
-    this.#checkOrder(life, result)
+    if (isOvertaken(result)) life.takenOver++
+    else this.#checkOrder(life, result)
     this.#checkReferences(life, result)
     if (result.id !== BigInt(life.command.plan.id))
       this.#report('the result tells the truth', `${nameOf(life)} is published with id ${result.id}`)
