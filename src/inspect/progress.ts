@@ -3,6 +3,7 @@ import type { Bus, BusRecord, TopicPartition } from '../bus/port.ts'
 import { unpackCheckpoint } from '../bus/session/checkpoint.ts'
 import { DONE, Window } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
+import { finishedBy } from '../records/doubt.ts'
 
 /** What the workers' group has committed on a partition; null: no worker has opened it. */
 export type Progress = {
@@ -58,7 +59,7 @@ export async function searchUnfinished(
 export async function countOpenDoubts(bus: Bus, settings: Settings): Promise<number> {
   let open = 0
   await searchUnfinished(bus, settings, [settings.topics.doubts], (_, records, progress) => {
-    open += records.filter(({ offset }) => !isDone(progress, offset)).length
+    open += records.filter(record => finishedBy(record) === null && !isDone(progress, record.offset)).length
   })
   return open
 }

@@ -1,4 +1,4 @@
-import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { DoubtCause } from '../vocabulary/lists.ts'
@@ -62,6 +62,24 @@ export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) 
     const shorter = () => recordOf(shorterDoubt(doubt))
     return whole.value.length > longestOther ? shorter() : withShorter(whole, shorter)
   }
+}
+
+/** On the record that marks a doubt as finished: the doubt's offset, as decimal text. */
+const finishedHeader = 'busgate.finished'
+
+/**
+ * Marks a doubt as finished, in the transaction that finishes it. On the doubt's own partition, so that the mark lasts as long
+ * as the doubt, whatever was deleted of the results. Without a key: who searches for an id does not find it.
+ */
+export const finishedMark = ({ topic, partition }: TopicPartition, offset: number): OutgoingRecord => ({
+  ...{ topic, partition, key: null, value: null },
+  headers: { [finishedHeader]: String(offset) },
+})
+
+/** The offset of the doubt that the record marks as finished; null if it marks none. */
+export function finishedBy({ value, headers }: Pick<BusRecord, 'value' | 'headers'>): number | null {
+  const offset = value === null ? headers[finishedHeader] : undefined
+  return offset === undefined ? null : Number(offset)
 }
 
 /** Whether another process began the POST, if one began at all. */

@@ -4,6 +4,7 @@ import type { Settings } from '../config/index.ts'
 import { type Letter, lettersOf, shortPlace } from '../inspect/dead-letters/letter.ts'
 import { RecordReader, type UndecodableRecords } from '../inspect/decoding.ts'
 import { beginningOf, isDone, type Progress, readOwnProgress } from '../inspect/progress.ts'
+import { finishedBy } from '../records/doubt.ts'
 import type { Doubt } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
@@ -65,6 +66,7 @@ export class OpenDoubtList {
       tps => this.#begin(tps),
       async (tp, records) => {
         for (const record of records) {
+          if (finishedBy(record) !== null) continue
           if (this.#retained.length < mostRetained)
             this.#retained.push(retained(tp, record, await reader.read(tp, record)))
           else this.#left++

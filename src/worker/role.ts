@@ -174,7 +174,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, 
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
   const owned = () => place.membership?.share().owned || partitions.sent
   const movedUntil = (session: Session) => later.movedUntil(session)
-  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, doubtDecoder, owned, movedUntil })
+  const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, owned, movedUntil })
   const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
@@ -351,7 +351,7 @@ function joinOptionsOf(settings: SendingOptions['settings']): JoinOptions {
     installation: installationOf(settings),
     lookBack: topic => (topic === topics.doubts ? 0 : repeatWindow),
     lookBackMs: commands.maxAgeMs,
-    // the results tell which doubts are resolved, and no other record tells of the rest
+    // their marks tell which doubts are finished, and no other record tells of the rest
     readsAll: topic => topic === topics.doubts,
     recordsOf: topic => (topic === topics.doubts ? 'doubts' : 'commands'),
   }

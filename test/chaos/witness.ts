@@ -3,6 +3,7 @@ import { allPartitions } from '../../src/bus/partitions.ts'
 import type { BusRecord, Follower, TopicPartition } from '../../src/bus/port.ts'
 import { type FullLetter, lettersOf } from '../../src/inspect/dead-letters/letter.ts'
 import { createDecoder, type Decoded, type Decoder, decodeAll } from '../../src/records/decoder.ts'
+import { finishedBy } from '../../src/records/doubt.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { Audit } from './audit.ts'
@@ -91,7 +92,7 @@ export class Witness {
     const take = async (records: readonly BusRecord[]) =>
       this.#losses.deleted(
         tp,
-        records.filter(({ offset }) => offset < before),
+        records.filter(record => record.offset < before && finishedBy(record) === null),
       )
     await bus.search(tp, { from: 'earliest', ending, take })
   }

@@ -2,6 +2,7 @@ import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
+import { finishedBy } from '../../src/records/doubt.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { copiedFrom, keyText, readLater } from '../../src/records/later.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -253,6 +254,8 @@ class World {
         `result of ${id} (${commandTopic}/${commandPartition}@${commandOffset}): ${outcome} ${errorCode ?? ''}`,
       )
       this.#judge.outcomes.result(result)
+    } else if (place.topic === doubts && finishedBy(record) !== null) {
+      trace('broker', `${doubts}/${place.partition}@${finishedBy(record)} is finished`)
     } else if (place.topic === doubts) {
       const doubt = this.#codec.doubt(value!)
       const { topic, partition, offset, cause, attempts } = doubt

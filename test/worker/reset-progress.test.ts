@@ -51,6 +51,31 @@ describe('a group whose progress is reset after a worker was killed', () => {
     )
   })
 
+  test('resolves no doubt twice, whatever was deleted of the results', async () => {
+    const world = await startSendingWorld({
+      settings: { gateway: { timeoutMs: 10_000 }, doubts: { waitMs: 5_000, polls: 1, maxAttempts: 2 } },
+      answer: ([operation]) =>
+        operation?.type === 'status' ? null : { kind: 'lost', cause: 'timeout', message: 'lost' },
+    })
+    for (const id of [1, 2, 3]) world.send(id, id === 3 ? {} : once) // the third is sent again
+    await world.pass(120_000, 500)
+    const results = { topic: 'results', partition: 0 }
+    const before = world.broker.end(results)
+    expect(world.results().filter(({ final }) => final)).toHaveLength(3)
+    const letters = world.deadLetters()
+    for (const offset of [1, 0]) {
+      await world.takeOver({
+        meanwhile() {
+          world.broker.cut(results, { start: before })
+          world.broker.resetOffset('busgate', { topic: 'doubts', partition: 0 }, offset)
+        },
+      })
+      await world.pass(120_000, 500)
+    }
+    expect([world.broker.end(results), world.deadLetters()]).toEqual([before, letters])
+    expect(world.gauge('doubts_open')).toBe(0)
+  })
+
   test.each([0, 1, 100])('resolves every doubt, whatever offset of the doubts somebody sets (%d)', async offset => {
     const world = await startSendingWorld({
       settings: { gateway: { timeoutMs: 10_000 }, doubts: { waitMs: 5_000, polls: 1 } },

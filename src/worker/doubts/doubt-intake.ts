@@ -5,7 +5,7 @@ import { isSendType } from '../../protocol/index.ts'
 import { type Command, hookedByType, isInvalid, memoryOf, withoutContent } from '../../records/command.ts'
 import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
-import { isOfOthers, originOf } from '../../records/doubt.ts'
+import { finishedBy, finishedMark, isOfOthers, originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { ResultDetails } from '../../records/result.ts'
 import { sealedIn } from '../../records/sealed.ts'
@@ -63,7 +63,9 @@ export class DoubtIntake {
   }
 
   take(records: readonly BusRecord[], doubted: boolean): void {
-    this.#queue.add(records.map(record => ({ record, doubted })))
+    const doubts = records.filter(record => finishedBy(record) === null)
+    this.#queue.add(doubts.map(record => ({ record, doubted })))
+    for (const { offset } of records.filter(record => finishedBy(record) !== null)) this.#session.settle(offset, [])
   }
 
   /** The boundary around one doubt: an error of ours ends this doubt alone. */
@@ -80,14 +82,15 @@ export class DoubtIntake {
 
   #handle(arrival: Arrival): void {
     const { record } = arrival
+    if (this.#lookups.intercepts(arrival, answers => answers.isFinished(this.#session, record.offset))) return
+    this.#session.attach(record.offset, [finishedMark(this.#session, record.offset)], () => {})
     const doubt = decodeRecord(this.#options.doubtDecoder, record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else if (!this.#intercepts(arrival, null)) this.#giveUp(record, null, doubt.error)
+      else this.#giveUp(record, null, doubt.error)
       if (record.unreadable) this.#findOrphans(record.unreadable)
       return
     }
-    if (this.#intercepts(arrival, doubt.value)) return
     if (doubt.value.omitted !== null) {
       this.#resolveWithoutCommand(arrival, doubt.value, doubt.value.omitted)
       return
@@ -205,18 +208,6 @@ export class DoubtIntake {
     }
     deadLetters.writeFor(record.offset, origin, { ...error, perhapsSent: true }, results)
     this.#announce(counts, deadLetters)
-  }
-
-  /**
-   * Lets the record wait for its earlier answer, or settles it if it has one.
-   * @returns whether it waits or is settled
-   */
-  #intercepts(arrival: Arrival, doubt: Doubt | null): 'waits' | 'answered' | null {
-    const id = idOf(arrival.record)
-    return this.#lookups.intercepts(
-      arrival,
-      answers => doubt !== null && id !== null && answers.isResolved(doubt, { id, account: doubt.account }),
-    )
   }
 
   #doubtAgain(pending: Pending, cause: DoubtCause): void {

@@ -4,7 +4,8 @@ import { noTime } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { originOfLetter } from '../../records/dead-letter.ts'
-import type { Doubt, SendResult } from '../../records/generated.ts'
+import { finishedBy } from '../../records/doubt.ts'
+import type { SendResult } from '../../records/generated.ts'
 import { IdTable } from '../../records/id-table.ts'
 import { copyAtIn } from '../../records/later.ts'
 
@@ -35,16 +36,12 @@ type SessionOf = Pick<Session, 'topic' | 'partition' | 'forgotten'>
 
 const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
-/** busgate writes no doubt with more attempts. */
-const mostAttempts = 100
-
 /**
- * Answers to waiting records, from the results, dead letters and doubts: a table of 64-bit hashes, at most half full. Among
- * some millions, the probability that two are equal is below one in a hundred thousand.
+ * Answers to waiting records, from the results, dead letters and the marks of finished doubts: a table of 64-bit hashes, at
+ * most half full. Among some millions, the probability that two are equal is below one in a hundred thousand.
  */
 export class PriorAnswers {
   readonly #covered = new Map<string, Coverage>()
-  coversDoubts = false
   readonly #known = new IdTable()
   readonly #mostKept: number
 
@@ -76,12 +73,6 @@ export class PriorAnswers {
     return isWithin(offset, coverage) || coverage?.others.has(offset) === true
   }
 
-  /** Collects answers to all doubts, and dead letters of this partition of the doubts. */
-  coverDoubts(tp: TopicPartition): void {
-    this.coversDoubts = true
-    this.cover(tp, 0, Infinity)
-  }
-
   rangeOf(tp: TopicPartition): Coverage | undefined {
     return this.#covered.get(keyOf(tp))
   }
@@ -96,14 +87,12 @@ export class PriorAnswers {
 
   /** A command that has waited is answered at two offsets: its own, and that of its copy. */
   noteResult(
-    { commandTopic: topic, commandPartition: partition, commandOffset: offset, final, ...subject }: SendResult,
+    { commandTopic: topic, commandPartition: partition, commandOffset: offset, ...subject }: SendResult,
     headers: RecordHeaders,
   ) {
     const tp = { topic, partition }
     for (const at of [offset, copyAtIn(headers)])
       if (at !== null && this.#cover(tp, at)) this.#add('answered', tp, at, subject.id, subject.account)
-    const isOfDoubt = this.coversDoubts && final && this.#has('doubted', tp, offset, subject.id, subject.account)
-    if (isOfDoubt) this.#add('resolved', tp, offset, subject.id, subject.account)
   }
 
   /** The offset from which on no record of the range was answered, or can have been in flight with an answered one. */
@@ -139,18 +128,10 @@ export class PriorAnswers {
       if (at !== null && this.#cover(from!, at)) this.#add('dead letter', from!, at, from!.timestamp)
   }
 
-  /**
-   * Lets `noteResult` keep the final result of the doubt's command, so note all doubts before the results. Marks doubts of the
-   * command with fewer attempts as followed by this one; not every attempt left a doubt.
-   * @param id of the command; null if the doubt's key is none
-   */
-  noteDoubt(doubt: Doubt, id: bigint | null): void {
-    const { attempts, account } = doubt
-    if (id !== null) this.#add('doubted', doubt, doubt.offset, id, account)
-    const from = Math.max(1, attempts - mostAttempts)
-    for (let earlier = from; earlier < attempts; earlier++) {
-      this.#add('followed', doubt, doubt.offset, doubt.timestamp, earlier)
-    }
+  /** Notes which doubt of the partition the record marks as finished, if any. */
+  noteMark(tp: TopicPartition, record: BusRecord): void {
+    const offset = finishedBy(record)
+    if (offset !== null && this.covers(tp, offset)) this.#add('finished', tp, offset)
   }
 
   /** Whether the command at the offset has a result, IN_DOUBT included, or was lost while it waited. */
@@ -162,12 +143,9 @@ export class PriorAnswers {
     return this.#has('dead letter', tp, offset, timestamp)
   }
 
-  /** Whether the doubt's command has its final result or a later doubt. */
-  isResolved(doubt: Doubt, { id, account }: Subject): boolean {
-    return (
-      this.#has('resolved', doubt, doubt.offset, id, account) ||
-      this.#has('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts)
-    )
+  /** Whether the doubt at the offset was resolved, or followed by another one of its command. */
+  isFinished(tp: TopicPartition, offset: number): boolean {
+    return this.#has('finished', tp, offset)
   }
 
   #add(...parts: Parameters<typeof hashOf>): void {
@@ -179,7 +157,7 @@ export class PriorAnswers {
   }
 }
 
-type Fact = 'answered' | 'lost' | 'doubted' | 'resolved' | 'dead letter' | 'followed'
+type Fact = 'answered' | 'lost' | 'dead letter' | 'finished'
 
 /** 64 bits; not 0, which marks a free slot of IdTable. */
 function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {

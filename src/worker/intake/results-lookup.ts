@@ -1,9 +1,8 @@
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
-import { idIn } from '../../protocol/ids.ts'
 import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
-import type { Doubt, SendResult } from '../../records/generated.ts'
+import type { SendResult } from '../../records/generated.ts'
 import { contain } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { isWithin, PriorAnswers, type Range } from './prior-answers.ts'
@@ -12,13 +11,10 @@ export interface ResultsLookupOptions {
   bus: Pick<Bus, 'read'>
   topics: { results: string; deadLetters: string; doubts: string }
   resultDecoder: Decoder<SendResult>
-  doubtDecoder: Decoder<Doubt>
   /** Number of partitions that this process owns; they share the memory. */
   owned: () => number
   /** The offset after the last command of a session that is known to have been moved to where it waits; 0 if none is. */
   movedUntil: (session: Session) => number
-  /** Greatest age of a doubt's command. */
-  maxAgeMs: number
   clock: Clock
   telemetry: Telemetry
 }
@@ -40,8 +36,8 @@ const retryMs = 5000
 
 /**
  * Finds answered commands in the results, which name each command's topic, partition and offset. Needed if a committed offset
- * has no window. Results and dead letters are read once for all sessions that wait, from the oldest waiting record on; before
- * them the doubts, if one of the sessions is theirs.
+ * has no window. Results and dead letters are read once for all sessions that wait, from the oldest waiting record on. Sessions
+ * of doubts need neither: the topic of doubts itself tells which of them are finished.
  */
 export class ResultsLookup {
   readonly #options: ResultsLookupOptions
@@ -124,7 +120,7 @@ export class ResultsLookup {
     const answers = new PriorAnswers(mostKept)
     for (const { session, waiting } of requests) {
       const { from, others } = waiting()
-      if (session.topic === topics.doubts) answers.coverDoubts(session)
+      if (session.topic === topics.doubts) answers.cover(session, 0, Infinity)
       else {
         const until = Math.min(session.uncheckedUntil, from + offsets)
         answers.cover(session, from, until, movedUntil(session), others)
@@ -156,24 +152,12 @@ export class ResultsLookup {
     return null
   }
 
-  /**
-   * Doubts are read to their end before the results, because only final results of doubts are kept, and two partitions have no
-   * common order.
-   * @returns why the answers are incomplete, or null
-   */
+  /** @returns why the answers are incomplete, or null */
   async #look(requests: readonly LookupRequest[], answers: PriorAnswers, wanted: () => boolean): Promise<Error | null> {
     const { results, deadLetters, doubts } = this.#options.topics
+    const ofDoubts = requests.filter(({ session }) => session.topic === doubts).length
+    const topics = [...(ofDoubts > 0 ? [doubts] : []), ...(ofDoubts < requests.length ? [results, deadLetters] : [])]
     const since = this.#since(requests)
-    const lacking = answers.coversDoubts ? await this.#readAll([doubts], since, answers, wanted) : null
-    return lacking ?? this.#readAll([results, deadLetters], since, answers, wanted)
-  }
-
-  async #readAll(
-    topics: readonly string[],
-    since: number,
-    answers: PriorAnswers,
-    wanted: () => boolean,
-  ): Promise<Error | null> {
     const { promise: gap, reject: lacks } = Promise.withResolvers<never>()
     gap.catch(() => {}) // it may reject before it is awaited
     const reading = this.#options.bus.read(topics, since, (from, records) =>
@@ -189,17 +173,13 @@ export class ResultsLookup {
 
   /**
    * Earliest relevant timestamp. An answer is later than its record, and the waiting records are in append order, so nothing
-   * older than the first one matters. A doubt's history begins with its command. A record with an impossible timestamp may have
-   * any age.
+   * older than the first one matters. A record with an impossible timestamp may have any age.
    */
   #since(requests: readonly LookupRequest[]): number {
-    const { topics, maxAgeMs, clock } = this.#options
-    const now = clock.now()
+    const now = this.#options.clock.now()
     let since = now
-    for (const { session, waiting } of requests) {
-      const earlier = session.topic === topics.doubts ? maxAgeMs : 0
-      for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at - earlier)
-    }
+    for (const { waiting } of requests)
+      for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at)
     return Math.max(0, since - skewMs)
   }
 
@@ -210,21 +190,23 @@ export class ResultsLookup {
     records: readonly BusRecord[],
     wanted: () => boolean,
   ): Promise<void> {
-    const { topics, resultDecoder, doubtDecoder, clock } = this.#options
+    const { topics, resultDecoder, clock } = this.#options
     for (const record of records) {
       if (answers.isFull) throw new Error('there are too many answers to read at once')
       if (from.topic === topics.deadLetters) {
         this.#contained(from, record, () => answers.noteDeadLetter(record))
         continue
       }
-      const isDoubt = from.topic === topics.doubts
-      const decoder: Decoder<unknown> = isDoubt ? doubtDecoder : resultDecoder
-      const known = decoder.decode(record.value)
-      const decoded = known.ok ? known : await decodePatiently(decoder, record.value, clock, wanted)
+      if (from.topic === topics.doubts) {
+        if (record.unreadable) throw new Error(unreadableText(from, record, record.unreadable))
+        answers.noteMark(from, record)
+        continue
+      }
+      const known = resultDecoder.decode(record.value)
+      const decoded = known.ok ? known : await decodePatiently(resultDecoder, record.value, clock, wanted)
       if (!decoded) return
       if (!decoded.ok) this.#passOver(from, record, decoded.error)
-      else if (isDoubt) this.#contained(from, record, () => answers.noteDoubt(decoded.value as Doubt, idOf(record)))
-      else this.#contained(from, record, () => answers.noteResult(decoded.value as SendResult, record.headers))
+      else this.#contained(from, record, () => answers.noteResult(decoded.value, record.headers))
     }
   }
 
@@ -233,19 +215,19 @@ export class ResultsLookup {
     contain(this.#options.telemetry, 'result', { topic, partition, offset }, note, () => {})
   }
 
-  #passOver({ topic, partition }: TopicPartition, { offset, value, unreadable }: BusRecord, error: DecodeError): void {
-    if (unreadable || isReadableLater(error)) {
-      throw new Error(`${topic}/${partition}, offset ${offset}: ${(unreadable ?? error).message}`)
-    }
-    const { telemetry, topics } = this.#options
-    if (value && topic === topics.results) {
-      telemetry.emit('result.unreadable', { topic, partition, offset, error: null })
-    }
+  #passOver(from: TopicPartition, record: BusRecord, error: DecodeError): void {
+    const { offset, value, unreadable } = record
+    if (unreadable || isReadableLater(error)) throw new Error(unreadableText(from, record, unreadable ?? error))
+    const { topic, partition } = from
+    if (value) this.#options.telemetry.emit('result.unreadable', { topic, partition, offset, error: null })
   }
 }
 
-/** Doubts have their command's id as key. */
-const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
+const unreadableText = (
+  { topic, partition }: TopicPartition,
+  { offset }: BusRecord,
+  { message }: { message: string },
+): string => `${topic}/${partition}, offset ${offset}: ${message}`
 
 const troubleOf = (error: Error) =>
   new Error(`cannot read which commands were answered: ${error.message}. Until then the commands wait.`)

@@ -2,8 +2,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../../src/bus/port.ts'
 import { deadLetter } from '../../../src/records/dead-letter.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
+import { finishedMark } from '../../../src/records/doubt.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
-import type { Doubt, SendResult } from '../../../src/records/generated.ts'
+import type { SendResult } from '../../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import type { Telemetry } from '../../../src/telemetry/events.ts'
 import type { PriorAnswers } from '../../../src/worker/intake/prior-answers.ts'
@@ -11,7 +12,6 @@ import { LookupQueue, ResultsLookup } from '../../../src/worker/intake/results-l
 import { openMemoryBus } from '../../support/bus.ts'
 import { ManualClock } from '../../support/clock.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../../support/damaged-batches.ts'
-import { buildDoubt } from '../../support/doubts.ts'
 import { laggingRegistry } from '../../support/lagging-registry.ts'
 import { buildResult } from '../../support/results.ts'
 
@@ -27,7 +27,6 @@ async function startLookup({ owned = 1 } = {}) {
     ...{ broker: new BrokerWithDamagedBatches(clock), clock, partitions: 4, hop: async () => {} },
   })
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
-  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const reads: From[] = []
   const troubles: string[] = []
   telemetry.on('answered.unavailable', ({ error }) => troubles.push(error.message))
@@ -41,10 +40,8 @@ async function startLookup({ owned = 1 } = {}) {
     bus: { read },
     topics,
     resultDecoder: createDecoder(schemas.result, registry, { clock, patient: true }),
-    doubtDecoder: createDecoder(schemas.doubt, registry, { clock, patient: true }),
     owned: () => owned,
     movedUntil: () => 0,
-    maxAgeMs: 60 * minute,
     clock,
     telemetry,
   })
@@ -68,10 +65,6 @@ async function startLookup({ owned = 1 } = {}) {
     result(overrides: Partial<SendResult>, partition = 0) {
       const value = encodeResult(buildResult({ commandTopic: 'commands', ...overrides }))
       append({ topic: topics.results, key: null, value, partition })
-    },
-    doubt(doubt: Doubt, partition = 0) {
-      const key = Buffer.from(String(subjectAt(doubt.offset).id))
-      append({ topic: topics.doubts, key, value: encodeDoubt(doubt), partition })
     },
     setReadable(value: boolean) {
       readable = value
@@ -104,8 +97,10 @@ function openSession({ lookup, telemetry, topic = 'commands', partition = 0, unt
     committed: async () => {},
   } as Partial<Session> as Session & { alive: boolean; uncheckedUntil: number }
   const queue = new LookupQueue<{ record: BusRecord }>({ session, lookup, again: items => take(items), telemetry })
-  let isAnswered = (answers: PriorAnswers, { offset }: BusRecord) =>
-    answers.isAnswered(session, offset, subjectAt(offset))
+  const isAnswered = (answers: PriorAnswers, { offset }: BusRecord) =>
+    topic === topics.doubts
+      ? answers.isFinished(session, offset)
+      : answers.isAnswered(session, offset, subjectAt(offset))
   function take(items: readonly { record: BusRecord }[]): void {
     for (const item of items) {
       if (!queue.intercepts(item, answers => isAnswered(answers, item.record))) fresh.push(item.record.offset)
@@ -116,9 +111,6 @@ function openSession({ lookup, telemetry, topic = 'commands', partition = 0, unt
     settled,
     fresh,
     take: (...records: BusRecord[]) => take(records.map(record => ({ record }))),
-    ask(question: typeof isAnswered) {
-      isAnswered = question
-    },
   }
 }
 
@@ -176,21 +168,16 @@ describe('a search of the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0, 1], fresh: [2] })
   })
 
-  test('settles doubts that have a final result or a later doubt', async () => {
-    const { clock, result, doubt, open, recordAt } = await startLookup()
-    const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
-    const doubtOf = (offset: number, attempts: number) => buildDoubt({ offset, attempts, timestamp: 7, postedAt: 8 })
-    const doubts = [
-      ...[doubtOf(5, 1), doubtOf(6, 1), doubtOf(7, 1), doubtOf(7, 2)],
-      ...[doubtOf(8, 1), doubtOf(8, 3)], // a request between them was refused
-    ]
-    result(answerTo(5)) // on another partition than its IN_DOUBT, and read before it
-    for (const one of doubts) doubt(one, 3)
-    for (const offset of [5, 6, 7, 8]) result({ ...answerTo(offset), outcome: 'IN_DOUBT', final: false }, 3)
-    ask((answers, { offset }) => answers.isResolved(doubts[offset]!, subjectAt(doubts[offset]!.offset)))
-    take(...doubts.map((_, i) => recordAt(i)))
+  test('settles doubts that their own partition marks as finished, whatever the results say', async () => {
+    const { clock, result, append, open, recordAt } = await startLookup()
+    const { take, session, settled, fresh } = open({ topic: topics.doubts, until: 9 })
+    const [first, second, third] = [0, 1, 2].map(offset => recordAt(offset))
+    append(finishedMark(session, 0))
+    append(finishedMark({ ...session, partition: session.partition + 1 }, 1))
+    result(answerTo(2))
+    take(first!, second!, third!)
     await clock.pass(0)
-    expect({ settled, fresh }).toEqual({ settled: [0, 2, 4], fresh: [1, 3, 5] })
+    expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1, 2] })
   })
 
   test('serves all waiting partitions at once, from a minute before the oldest record on', async () => {
@@ -317,7 +304,7 @@ describe('a search of the results', () => {
     append({ topic: topics.results, key: null, value: Buffer.from('foreign'), partition: 0 })
     append({ topic: topics.results, key: Buffer.from('1'), value: null, partition: 0 })
     append({ topic: topics.doubts, key: null, value: Buffer.from('foreign'), partition: 0 })
-    open({ until: 1, topic: 'doubts' }).take(recordAt(0))
+    open({ until: 1 }).take(recordAt(0))
     await clock.pass(minute)
     expect(told).toEqual(['results 0', 'read for 1'])
   })
