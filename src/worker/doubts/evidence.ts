@@ -263,13 +263,14 @@ class PartitionSearch {
   }
 
   #beginIn(ms: number): void {
-    this.#cancelBegin ??= this.#options.clock.after(ms, () => this.#begin())
+    this.#cancelBegin ??= this.#options.clock.after(ms, () => {
+      this.#cancelBegin = null
+      this.#begin()
+    })
   }
 
   /** Begins to read, from the earliest time of the requests that are not covered. */
   #begin(): void {
-    this.#cancelBegin?.()
-    this.#cancelBegin = null
     const all = this.#all
     const uncovered = all.filter(({ isCovered }) => !isCovered)
     if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // restarts when it has caught up

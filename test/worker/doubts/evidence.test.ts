@@ -91,6 +91,16 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
+  test('are not sought any more once nothing is in doubt', async () => {
+    const { clock, seek, setReadable } = await startSearch()
+    setReadable(false)
+    const seeking = seek(1, clock.now())
+    await clock.pass(minute)
+    expect(clock.pending).toBe(1)
+    seeking.end()
+    expect(clock.pending).toBe(0)
+  })
+
   test('must be read again after a suspend', async () => {
     const { clock, seek } = await startSearch()
     const seeking = seek(1, clock.now())
