@@ -189,6 +189,19 @@ describe('callbacks as evidence', () => {
     expect(open()).toBe(0)
   })
 
+  test('from before those that are read are looked up within a second of their doubt', async () => {
+    const { clock, seek, calledBack, found } = await startSearch()
+    calledBack(2)
+    await clock.pass(10 * minute)
+    seek(1, clock.now())
+    await clock.pass(5_000)
+    seek(2, clock.now() - 11 * minute)
+    await clock.pass(999)
+    expect(found).toEqual([])
+    await clock.pass(1)
+    expect(found).toEqual(['2 default'])
+  })
+
   test('cannot be read: that is told once a minute and tried twice, until they can', async () => {
     const { clock, seek, calledBack, fail, found, told, begun, evidence } = await startSearch()
     fail('reading')
@@ -287,7 +300,7 @@ describe('callbacks as evidence', () => {
       { weight: 1, arbitrary: fc.record({ end: fc.nat(5) }) },
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
+      fc.asyncProperty(fc.array(step, { maxLength: 25, size: 'max' }), async steps => {
         const { clock, evidence, ...world } = await startSearch()
         const proofs: { id: number; at: number }[] = []
         const sought: { id: number; since: number; search: ReturnType<typeof world.seek>; isOver: boolean }[] = []
