@@ -158,6 +158,6 @@ test('each account gets the slots that the rules give it, whatever was answered 
         expect(seen(shares, one => shares.inFlight(one))).toEqual(seen(rules, one => rules.of(one).length))
       }
     }),
-    { numRuns: 250 },
+    { numRuns: 100 },
   )
 })

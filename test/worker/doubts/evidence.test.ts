@@ -68,6 +68,11 @@ async function startSearch() {
     told.push(`${topic}/${partition}: ${error.message}`),
   )
   await evidence.look()
+  function append(id: number, value: Buffer | null): void {
+    const key = Buffer.from(String(id))
+    const partition = partitionOf(key, current.broker.partitions(topic)!)
+    current.broker.append([{ topic, partition, key, value }], clock.now())
+  }
   return {
     ...{ clock, found, told, evidence, registry, begun },
     /** Number of followers. */
@@ -79,12 +84,9 @@ async function startSearch() {
     addPartition: () => current.broker.addPartitions(topic, current.broker.partitions(topic)! + 1),
     seek: (id: number, since: number, account = 'default') =>
       evidence.search({ id: String(id), account, since, found: event => found.push(`${id} ${event.account}`) }),
-    calledBack(id: number, event: Partial<StatusEvent> = {}) {
-      const value = encode(buildStatusEvent({ id: BigInt(id), ...event }))
-      const key = Buffer.from(String(id))
-      const partition = partitionOf(key, current.broker.partitions(topic)!)
-      current.broker.append([{ topic, partition, key, value }], clock.now())
-    },
+    calledBack: (id: number, event: Partial<StatusEvent> = {}) =>
+      append(id, encode(buildStatusEvent({ id: BigInt(id), ...event }))),
+    append,
     fail(what: 'reading' | 'looking' | 'all' | null) {
       broken = what
     },
@@ -159,6 +161,15 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(counts ? ['1 default'] : [])
   })
 
+  test('are read on behind an event of others that is none', async () => {
+    const { clock, seek, calledBack, append, found } = await startSearch()
+    const seeking = seek(1, clock.now())
+    append(1, Buffer.from('no event'))
+    append(1, null)
+    calledBack(1)
+    expect([await seeking.catchUp(minute), found]).toEqual([true, ['1 default']])
+  })
+
   test('resolve the doubts of two accounts about one id apart, and none that has ended', async () => {
     const { clock, seek, calledBack, found } = await startSearch()
     const [first, other] = [seek(1, clock.now()), seek(1, clock.now(), 'other')]
@@ -200,6 +211,17 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual([])
     await clock.pass(1)
     expect(found).toEqual(['2 default'])
+  })
+
+  test('are found on a partition that was added this second', async () => {
+    const { clock, seek, calledBack, addPartition, found } = await startSearch()
+    const searches = [1, 2, 3, 4].map(id => seek(id, clock.now()))
+    expect(await searches[0]!.catchUp(minute)).toBe(true)
+    addPartition()
+    for (const id of [1, 2, 3, 4]) calledBack(id)
+    await clock.pass(1)
+    for (const search of searches) expect(await search.catchUp(minute)).toBe(true)
+    expect(found).toHaveLength(4)
   })
 
   test('cannot be read: that is told once a minute and tried twice, until they can', async () => {
@@ -324,6 +346,7 @@ describe('callbacks as evidence', () => {
           } else {
             const one = sought[step.catchUp]
             if (!one || one.isOver) continue
+            await clock.pass(1)
             const expected = hasProof(one.id, one.since)
             const catchingUp = one.search.catchUp(2_000)
             await clock.pass(2_000)
@@ -344,7 +367,7 @@ describe('callbacks as evidence', () => {
         await clock.pass(minute)
         expect([world.open(), clock.pending]).toEqual([0, 0])
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 })
