@@ -33,7 +33,7 @@ async function startSearch() {
   }
   /** When reading began, monotonic milliseconds. */
   const begun: number[] = []
-  let open = 0
+  let [open, ends] = [0, 0]
   const follow: Bus['follow'] = async (tp, from, onRecords) => {
     begun.push(clock.monotonic())
     require('reading')
@@ -42,6 +42,7 @@ async function startSearch() {
     return {
       position: 0,
       caughtUp: async () => {
+        ends++
         require('reading')
         await follower.caughtUp()
       },
@@ -77,6 +78,8 @@ async function startSearch() {
     ...{ clock, found, told, evidence, registry, begun },
     /** Number of followers. */
     open: () => open,
+    /** How often the end was asked for. */
+    ends: () => ends,
     /** Deletes the topic and creates it again. */
     recreate() {
       current = makeTopic()
@@ -200,6 +203,46 @@ describe('callbacks as evidence', () => {
     expect(open()).toBe(0)
   })
 
+  test('from before those that are just being read are read before they count as read', async () => {
+    const { clock, seek, calledBack, found } = await startSearch()
+    calledBack(2)
+    await clock.pass(10 * minute)
+    seek(1, clock.now())
+    expect(await seek(2, clock.now() - 11 * minute).catchUp(minute)).toBe(true)
+    expect(found).toEqual(['2 default'])
+  })
+
+  test('are not read again from further back for a doubt that has ended', async () => {
+    const { clock, seek, begun } = await startSearch()
+    seek(1, clock.now())
+    await clock.pass(5_000)
+    seek(2, clock.now() - 10 * minute).end()
+    await clock.pass(minute)
+    expect(begun).toHaveLength(1)
+  })
+
+  test('are not read to their end while one partition of several is not', async () => {
+    const { clock, seek, calledBack, addPartition, registry } = await startSearch()
+    registry.isLagging = true
+    const searches = [1, 2, 3, 4].map(id => seek(id, clock.now()))
+    addPartition()
+    for (const id of [1, 2, 3, 4]) calledBack(id)
+    await clock.pass(2_000)
+    for (const search of searches) {
+      expect(await search.catchUp(minute)).toBe(false)
+      expect(search.isCaughtUp).toBe(false)
+    }
+  })
+
+  test('are read to their end once for all doubts of an envelope', async () => {
+    const { clock, seek, ends } = await startSearch()
+    const searches = Array.from({ length: 100 }, (_, i) => seek(i + 1, clock.now()))
+    await clock.pass(1_000)
+    const before = ends()
+    const caughtUp = await Promise.all(searches.map(search => search.catchUp(minute)))
+    expect([caughtUp.every(Boolean), ends() - before]).toEqual([true, 1])
+  })
+
   test('from before those that are read are looked up within a second of their doubt', async () => {
     const { clock, seek, calledBack, found } = await startSearch()
     calledBack(2)
@@ -232,7 +275,10 @@ describe('callbacks as evidence', () => {
     expect([evidence.trouble, await seeking.catchUp(minute)]).toEqual([null, false])
     const why = 'callbacks resolve no doubts now, and nothing in doubt is sent again: no leader'
     expect([evidence.trouble, seeking.isCaughtUp]).toEqual([why, false])
-    await clock.pass(10 * minute)
+    for (let id = 2; id <= 11; id++) {
+      await clock.pass(minute)
+      seek(id, clock.now())
+    }
     expect(begun.map((at, i) => at - (begun[i - 1] ?? 0)).filter(ms => ms > 0)).toEqual(Array(20).fill(minute / 2))
     expect(told).toEqual(Array(11).fill('statuses/0: no leader'))
     fail(null)
