@@ -27,6 +27,10 @@ test('a boolean result becomes its opposite, and is not left out, since nothing 
   expect(becoming('function f() { return false }')).toEqual(['function f() { return true }'])
 })
 
+test('only methods that have an opposite are exchanged', () => {
+  expect(becoming('const a = b.toString()')).toEqual([])
+})
+
 test('types and imports have no mutants', () => {
   expect(becoming("import { a } from 'b'\ninterface A { a: 1 | 2 }\ntype B = 3")).toEqual([])
 })

@@ -38,7 +38,7 @@ const otherOperator: Readonly<Record<string, string>> = {
   '/': '*',
 }
 
-const otherMethod: Readonly<Record<string, string>> = { min: 'max', max: 'min', some: 'every', every: 'some' }
+const otherMethod = new Map(Object.entries({ min: 'max', max: 'min', some: 'every', every: 'some' }))
 
 /** Finds all mutants of a TypeScript file, in the order of its text. */
 export function mutantsOf(file: string, text: string): Mutant[] {
@@ -103,7 +103,7 @@ function changesOf(node: Node, text: string): Change[] {
     CallExpression: () => swappedArguments(node, text),
     MemberExpression: () => {
       const property = node.property as Node
-      const other = otherMethod[of(property)]
+      const other = otherMethod.get(of(property))
       return other && !node.computed ? [[property, other]] : []
     },
   }

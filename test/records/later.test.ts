@@ -152,7 +152,7 @@ describe('the table of commands that wait', () => {
     ['copy', 'x'.repeat(65)],
   ])('passes over a record of others: %s is %j', (field, value) => {
     const text = JSON.stringify({ state: 'waits', ...facts, [field]: value })
-    const of = (header: RecordHeaders[string]) => ({ ...asRead(waiting()), headers: { 'busgate.later': header } })
+    const of = (header: RecordHeaders[string]) => asRead({ ...waiting(), headers: { 'busgate.later': header } })
     expect(readLater(of(text))).toBeNull()
     expect(readLater(of(JSON.stringify({ state: 'waits', ...facts })))).toEqual({ key, state: 'waits', facts })
   })
@@ -165,7 +165,7 @@ describe('the table of commands that wait', () => {
     ['null', 'null'],
     ['one that is too long', JSON.stringify({ state: 'waits', ...facts, tenant: 'x'.repeat(1 << 16) })],
   ])('passes over a record of others whose header is %s', (_, header) => {
-    expect(readLater({ ...asRead(waiting()), headers: { 'busgate.later': header } })).toBeNull()
+    expect(readLater(asRead({ ...waiting(), headers: { 'busgate.later': header } }))).toBeNull()
   })
 
   test.each<[string | null]>([
@@ -183,16 +183,17 @@ describe('the table of commands that wait', () => {
   ])('passes over a record of others whose key is %j', name => {
     const others = name === null ? null : Buffer.from(name)
     for (const value of [null, Buffer.alloc(0)])
-      expect(readLater({ ...asRead(waiting()), key: others, value })).toBeNull()
-    const copied = asRead(copyOf(key, facts, asRead(waiting())))
-    const headers = { ...copied.headers, 'busgate.later.of': name ?? undefined }
-    expect(copiedFrom({ ...copied, headers })).toBeNull()
+      expect(readLater(asRead({ ...waiting(), key: others, value }))).toBeNull()
+    const copy = copyOf(key, facts, asRead(waiting()))
+    const headers = { ...copy.headers, 'busgate.later.of': name ?? undefined }
+    expect(copiedFrom(asRead({ ...copy, headers }))).toBeNull()
   })
 
   test('passes over a batch that cannot be read, and a copy that says so twice', () => {
     const unreadable = { code: 'BATCH_CORRUPT', message: 'damaged', lastOffset: 5 } as const
-    expect(readLater({ ...asRead(waiting()), unreadable } as BusRecord)).toBeNull()
-    const copied = asRead(copyOf(key, facts, asRead(waiting())))
-    expect(copiedFrom({ ...copied, headers: { ...copied.headers, 'busgate.later.of': [keyName, keyName] } })).toBeNull()
+    expect(readLater(Object.assign(asRead(waiting()), { unreadable }))).toBeNull()
+    const copy = copyOf(key, facts, asRead(waiting()))
+    const headers = { ...copy.headers, 'busgate.later.of': [keyName, keyName] }
+    expect(copiedFrom(asRead({ ...copy, headers }))).toBeNull()
   })
 })

@@ -275,6 +275,25 @@ describe('a schema with references', () => {
     expect(await complaint()).toBe(error)
   })
 
+  test('may have references in a circle, each of which is requested once', async () => {
+    put(record('com.shop.Order', 'com.shop.A'), [reference('com.shop.A', 'a')])
+    const pair = [
+      ['A', 'B'],
+      ['B', 'A'],
+    ] as const
+    for (const [one, other] of pair) {
+      const references = [reference(`com.shop.${other}`, other.toLowerCase())]
+      const schema = JSON.stringify(record(`com.shop.${one}`, ['null', `com.shop.${other}`]))
+      server.putVersion(one.toLowerCase(), 1, { schema, references })
+    }
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(server.requests).toHaveLength(3)
+    expect(await decodeWith(decoder, recordOf(9, [2, 2, 0]))).toEqual({
+      ok: true,
+      value: { a: { a: { a: { a: null } } } },
+    })
+  })
+
   test('is refused if they form an endless chain', async () => {
     put('R1', [reference('R1', 'r', 1)])
     server.fail((request, response) => {
