@@ -163,7 +163,7 @@ export class CommandIntake {
     this.#waiting.deliver(records, kind === 'past')
     this.#queue.add([...this.#wait.takeBack(), ...records.map(record => ({ record, delivered }))])
     const last = records.at(-1)
-    if (last && kind !== 'recalled') this.#unknown.readTo(last.offset)
+    if (last) this.#unknown.readTo(last.offset)
   }
 
   #readAll(waiting: readonly Waiting[]): void {
