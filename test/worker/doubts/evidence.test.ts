@@ -28,7 +28,7 @@ async function startSearch() {
   const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, registry)
   /** What fails now. */
   let broken: 'reading' | 'looking' | 'all' | null = null
-  const require = (what: 'reading' | 'looking') => {
+  const mustWork = (what: 'reading' | 'looking') => {
     if (broken === what || broken === 'all') throw new Error(what === 'reading' ? 'no leader' : 'no topic')
   }
   /** When reading began, monotonic milliseconds. */
@@ -36,14 +36,14 @@ async function startSearch() {
   let [open, ends] = [0, 0]
   const follow: Bus['follow'] = async (tp, from, onRecords) => {
     begun.push(clock.monotonic())
-    require('reading')
+    mustWork('reading')
     const follower = await current.bus.follow(tp, from, onRecords)
     open++
     return {
       position: 0,
       caughtUp: async () => {
         ends++
-        require('reading')
+        mustWork('reading')
         await follower.caughtUp()
       },
       close: () => {
@@ -53,7 +53,7 @@ async function startSearch() {
     }
   }
   const lookAt: Bus['lookAt'] = async () => {
-    require('looking')
+    mustWork('looking')
     return { ...(await current.bus.lookAt(topic))!, id: current.id }
   }
   const evidence = new Evidence({
@@ -201,6 +201,19 @@ describe('callbacks as evidence', () => {
     for (const search of searches) search.end()
     await clock.pass(0)
     expect(open()).toBe(0)
+  })
+
+  test('are read again for a doubt that is older than what was read since', async () => {
+    const { clock, seek, calledBack, found } = await startSearch()
+    seek(1, clock.now())
+    await clock.pass(10 * minute)
+    calledBack(2)
+    await clock.pass(10 * minute)
+    calledBack(3)
+    await clock.pass(5_000)
+    seek(2, clock.now() - 15 * minute)
+    await clock.pass(1_000)
+    expect(found).toEqual(['2 default'])
   })
 
   test('from before those that are just being read are read before they count as read', async () => {
