@@ -89,10 +89,7 @@ export class ResultsWalk {
   }
 
   async #read(records: readonly BusRecord[]): Promise<void> {
-    for (const record of records) {
-      await this.#contained(record, () => this.#enqueue(record))
-      if (!this.#session.alive) return
-    }
+    for (const record of records) await this.#contained(record, () => this.#enqueue(record))
   }
 
   /** The boundary around one result: nobody polls for one that our code fails on. */
@@ -106,12 +103,12 @@ export class ResultsWalk {
   async #enqueue(record: BusRecord): Promise<void> {
     const { decoder, clock } = this.#options
     const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
-    if (!this.#session.alive) return
+    if (!decoded) return
     const at = appendedBy(record.timestamp, clock.now())
-    if (decoded?.ok) {
+    if (decoded.ok) {
       if (awaitsVerdict(decoded.value)) this.#queue.push({ record, at, result: decoded.value })
       else this.#session.settle(record.offset, [])
-    } else if (decoded && !record.unreadable && isReadableLater(decoded.error)) {
+    } else if (!record.unreadable && isReadableLater(decoded.error)) {
       this.#queue.push({ record, at, result: null })
     } else this.#skip(record)
   }
@@ -128,7 +125,7 @@ export class ResultsWalk {
     const { decoder, clock, telemetry, writeUnread } = this.#options
     const { topic, partition } = this.#session
     const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
-    if (!this.#session.alive || !decoded) return
+    if (!decoded) return
     if (decoded.ok) {
       if (awaitsVerdict(decoded.value)) return this.#look({ record, at, result: decoded.value })
       this.#session.settle(record.offset, [])
@@ -158,7 +155,6 @@ export class ResultsWalk {
         break
       }
       await this.#options.verdicts.moveTo(head.at)
-      if (!this.#session.alive) break
       for (const message of this.#dueWith(head, now)) {
         void this.#contained(message.record, () => this.#look(message))
       }
@@ -213,7 +209,6 @@ export class ResultsWalk {
     if (schedule.answers === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
     this.#asking.add(message)
     const answer = await this.#statusOf(message).finally(() => this.#asking.delete(message))
-    if (!this.#session.alive) return
     if (this.#hasVerdict(message)) {
       this.#session.settle(record.offset, [])
       return

@@ -1,4 +1,5 @@
 import avro, { type Schema, type Type } from 'avsc'
+import { memoized } from '../memoized.ts'
 import { isId } from './schemas.ts'
 
 const largestLong = 2n ** 63n - 1n
@@ -53,19 +54,12 @@ interface RecordSchema {
   fields?: { name: string; type: unknown }[]
 }
 
-/** Cache, since compiling a type takes milliseconds. */
-const compiled = new WeakMap<object, Type>()
-
 /**
  * The type of a record on the bus: `id` is a bigint, any other long a number; a union of records is an object with one key, the
  * record's full name.
  * @throws Error when the schema is not Avro
  */
-export function avroTypeOf(schema: object): Type {
-  const type = compiled.get(schema) ?? compile(withBigintId(schema))
-  compiled.set(schema, type)
-  return type
-}
+export const avroTypeOf = memoized((schema: object) => compile(withBigintId(schema)), new WeakMap<object, Type>())
 
 function compile(schema: object): Type {
   return avro.Type.forSchema(schema as Schema, {

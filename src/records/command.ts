@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
+import { memoized } from '../memoized.ts'
 import { isSendType, lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { stringifyJson } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
@@ -136,8 +137,6 @@ interface Kind extends ExtraRules {
 }
 
 const typesByRecord = new Map<string, SendType>(sendTypes.map(type => [branchOf(type), type]))
-/** Kinds used so far, by record name. Compiling a schema takes milliseconds. */
-const kinds = new Map<string, Kind>()
 
 /** A field of CallOtp and Hlr for readers of the topic; the gateway does not get it. `extra` may send one of this name. */
 const notSentField = 'comment'
@@ -216,10 +215,11 @@ const isExact = (id: bigint): boolean => id <= Number.MAX_SAFE_INTEGER
 
 type Fields = Record<string, unknown>
 
-const kindNamed = (recordName: string): Kind => kinds.get(recordName) ?? kindOf(recordName)
-
-/** @throws Error when SendCommand has no such record */
-function kindOf(recordName: string): Kind {
+/**
+ * The kind of a record, by its name. Compiling its schema takes milliseconds.
+ * @throws Error when SendCommand has no such record
+ */
+const kindNamed = memoized((recordName: string): Kind => {
   const type = typesByRecord.get(recordName)
   if (type === undefined) throw new Error('message is not a record of SendCommand')
   const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
@@ -230,10 +230,8 @@ function kindOf(recordName: string): Kind {
   const schema = z.compile<z.ZodType>(operations[type].schema)
   const taken = new Set([...common, ...others])
   const besideSealed = { taken: new Set([...taken, ...objects]), objects: new Set<string>() }
-  const kind = { type, schema, taken, objects, besideSealed }
-  kinds.set(recordName, kind)
-  return kind
-}
+  return { type, schema, taken, objects, besideSealed }
+})
 
 function isRecord({ type }: AvroField): boolean {
   return Array.isArray(type) && type.some(branch => typeof branch === 'object' && 'fields' in branch)

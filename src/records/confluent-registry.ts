@@ -87,9 +87,8 @@ export class ConfluentRegistry {
 
   #notRegistered(error: RegisteringError): RegistryUnavailable {
     const { status, message } = error
-    const isAnswer = status !== undefined && status !== unanswered
-    const answer = { status: status ?? 0, body: { message } }
-    return this.#unavailable(isAnswer ? complaintOf(answer, this.#login) : complaint(error, this.#timeoutMs))
+    if (status === undefined || status === unanswered) return this.#unavailable(complaint(error, this.#timeoutMs))
+    return this.#unavailable(complaintOf({ status, body: { message } }, this.#login))
   }
 
   /** @throws SchemaNotFound if the registry refuses this schema but answers for others; RegistryUnavailable if for none */

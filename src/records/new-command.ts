@@ -1,3 +1,4 @@
+import { memoized } from '../memoized.ts'
 import { nearestOr } from '../nearest.ts'
 import { isPhone } from '../protocol/fields.ts'
 import { isMessageId } from '../protocol/ids.ts'
@@ -147,17 +148,11 @@ function problemsOfMessage(command: Fields): FieldProblem[] {
   return [...unknownIn(message, contentRecordOf(type), { field: '', of: type }), ...comment]
 }
 
-const recordsByType = new Map<SendType, AvroRecord>()
-
 /** The record of the union for messages of the type. */
-export function contentRecordOf(type: SendType): AvroRecord {
-  const known = recordsByType.get(type)
-  if (known) return known
+export const contentRecordOf = memoized((type: SendType): AvroRecord => {
   const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]
-  const record = union.find(({ name }) => name === operations[type].record)!
-  recordsByType.set(type, record)
-  return record
-}
+  return union.find(({ name }) => name === operations[type].record)!
+})
 
 /** @param place the path of an object in the command, and what it belongs to @returns problems with its unknown fields */
 function unknownIn(value: Fields, record: AvroRecord, place: { field: string; of: string }): FieldProblem[] {
@@ -178,16 +173,11 @@ function unknownIn(value: Fields, record: AvroRecord, place: { field: string; of
 
 type Parts = ReadonlyMap<string, AvroRecord | null>
 
-const partsByRecord = new WeakMap<AvroRecord, Parts>()
-
 /** The fields of a record; each with its record type or that of its items, or with null. */
-function partsOf(record: AvroRecord): Parts {
-  const known = partsByRecord.get(record)
-  if (known) return known
-  const parts = new Map(record.fields.map(({ name, type }) => [name, recordIn(type)]))
-  partsByRecord.set(record, parts)
-  return parts
-}
+const partsOf = memoized(
+  ({ fields }: AvroRecord): Parts => new Map(fields.map(({ name, type }) => [name, recordIn(type)])),
+  new WeakMap<AvroRecord, Parts>(),
+)
 
 function recordIn(type: AvroType): AvroRecord | null {
   if (Array.isArray(type)) return type.map(recordIn).find(record => record !== null) ?? null

@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer'
+import { memoized } from '../memoized.ts'
 import { pathToText } from '../protocol/json.ts'
 import { Cursor } from './cursor.ts'
 import { SchemaUnreadable } from './errors.ts'
@@ -42,20 +43,15 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
 export const reasonOf = (error: Error): string =>
   (error instanceof Mismatch ? error.complaint : error.message).slice(0, longestReason)
 
-/** Readers' shapes. */
-const known = new WeakMap<object, Shape>()
-
-/** The id of the outermost record is a bigint, any other long a number. */
-function wantedShapeOf(schema: object): Shape {
-  const shape = known.get(schema) ?? shapeOf(schema, 'wanted').shape
-  if (known.has(schema)) return shape
+/** The reader's shape. The id of the outermost record is a bigint, any other long a number. */
+const wantedShapeOf = memoized((schema: object): Shape => {
+  const { shape } = shapeOf(schema, 'wanted')
   const { fields = [] } = schema as Partial<AvroRecord>
   fields.forEach((field, i) => {
     if (isId(field)) shape.parts[i] = { ...shape.parts[i]!, kind: 'bigint', name: 'bigint' }
   })
-  known.set(schema, shape)
   return shape
-}
+}, new WeakMap<object, Shape>())
 
 /** @throws Mismatch when the schema has no such record, or its record lacks a field */
 function requireRecord(written: Shape, wanted: Shape): void {

@@ -54,7 +54,7 @@ export class ValueReader {
       case 'double':
         return cursor.double()
       case 'fixed':
-        return target ? cursor.slice(written.size) : cursor.skip(written.size)
+        return cursor.slice(written.size)
       case 'enum':
         return this.#symbol(written, target)
       case 'record':

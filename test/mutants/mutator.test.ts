@@ -11,6 +11,7 @@ test.each([
   ['a statement is not waited for', 'await f()', 'void (f())'],
   ['a number is off by one', 'const a = 1', 'const a = 2'],
   ['a limit is gone', 'const ms = 60_000', 'const ms = 0'],
+  ['a size is gone', 'const size = 2', 'const size = 0'],
   ['arguments are swapped', 'const a = f(b, c)', 'const a = f(c, b)'],
   ['a result is missing', 'function f() { return a }', 'function f() { return undefined as never }'],
   ['the least is the most', 'const a = Math.min(b)', 'const a = Math.max(b)'],
@@ -26,12 +27,16 @@ test('a boolean result becomes its opposite, and is not left out, since nothing 
   expect(becoming('function f() { return false }')).toEqual(['function f() { return true }'])
 })
 
+test('only methods that have an opposite are exchanged', () => {
+  expect(becoming('const a = b.toString()')).toEqual([])
+})
+
 test('types and imports have no mutants', () => {
   expect(becoming("import { a } from 'b'\ninterface A { a: 1 | 2 }\ntype B = 3")).toEqual([])
 })
 
 test('a mutant changes its place alone', () => {
-  const text = 'const a = 1\nconst b = 2\n'
+  const text = 'const a = 1\nconst b = 0\n'
   const planted = mutantsOf('a.ts', text).map(mutant => plant(text, mutant))
-  expect(planted).toEqual(['const a = 2\nconst b = 2\n', 'const a = 1\nconst b = 3\n'])
+  expect(planted).toEqual(['const a = 2\nconst b = 0\n', 'const a = 1\nconst b = 1\n'])
 })

@@ -264,6 +264,13 @@ describe('the reconciler', () => {
     ])
   })
 
+  test('keeps a status without words as the gateway wrote it', async () => {
+    const world = await startReconciler({ statusOf: () => '5', also: () => ({ success: true }) })
+    world.sent(1)
+    await world.clock.pass(2 * minute)
+    expect(world.events()).toMatchObject([{ status: '5', state: 'DELIVERED', final: true, success: true }])
+  })
+
   test('polls again for an unknown status, unless success is given', async () => {
     const world = await startReconciler({ statusOf: () => 'TELEPORTED' })
     world.sent(1)

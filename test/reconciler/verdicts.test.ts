@@ -14,7 +14,8 @@ import { buildStatusEvent } from '../support/status-events.ts'
 
 /** More verdicts than fit into memory, so that the reader keeps only its window. */
 const many = 1 << 18
-const hour = 3_600_000
+const minute = 60_000
+const hour = 60 * minute
 
 /** Builds a reader of verdicts to which the test passes statuses. */
 async function buildVerdicts(mostIds?: number) {
@@ -74,6 +75,22 @@ test('the reconciler forgets no verified verdict in a flood of unverified ones',
   await clock.pass(20_000)
   await handOver(Array.from({ length: 2000 }, (_, i) => record(10 + i, { verified: false })))
   expect([1n, 2n].map(id => verdicts.has('default', id, true))).toEqual([true, false])
+})
+
+test('verdicts that no message needs any more make room without a warning', async () => {
+  const { verdicts, clock, record, handOver, telemetry } = await buildVerdicts(100)
+  let forgotten = 0
+  telemetry.on('verdicts.forgotten', ({ count }) => {
+    forgotten += count
+  })
+  const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1))
+  for (const id of ids) {
+    await clock.pass(minute)
+    await verdicts.moveTo(clock.now())
+    await handOver([record(Number(id), { verified: id % 2n === 0n })])
+  }
+  expect(forgotten).toBe(0)
+  expect(ids.filter(id => verdicts.has('default', id, true))).toEqual(ids.slice(-6))
 })
 
 test('a flood of verdicts is read as far as the window of the messages goes, and on as the window moves', async () => {

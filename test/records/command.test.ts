@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { operations, parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { type Command, isInvalid, readCommand } from '../../src/records/command.ts'
+import { type Command, isInvalid, memoryOf, readCommand } from '../../src/records/command.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 
@@ -57,6 +57,11 @@ describe('a valid command', () => {
   test('counts its bytes in UTF-8', () => {
     const command = read(buildCommandOf('sms', {}, { sms_message: 'Їжак €' }))
     expect(command.bytes).toBe(Buffer.from(command.json).length)
+  })
+
+  test('counts for the memory that its text takes: two bytes a character unless all are ASCII', () => {
+    const [ascii, cyrillic] = ['Hedgehog', 'Їжак'].map(text => read(buildCommandOf('sms', {}, { sms_message: text })))
+    expect([memoryOf(ascii!), memoryOf(cyrillic!)]).toEqual([ascii!.json.length, 2 * cyrillic!.json.length])
   })
 
   test('keeps an id beyond 2^53 exact', () => {

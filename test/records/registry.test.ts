@@ -58,6 +58,15 @@ describe('a Confluent registry', () => {
     })
   })
 
+  test.each([
+    ['Confluent has no such subject', 40401],
+    ['Confluent has no such version', 40402],
+    ['Confluent has no such schema', 40403],
+  ])('lacks a schema if it says so: %s', async (_, code) => {
+    server.fail((_request, response) => response.writeHead(404).end(JSON.stringify({ error_code: code })))
+    await expect(registry().schemaOf(4)).rejects.toThrow(SchemaNotFound)
+  })
+
   test('makes a record unreadable if its schema is missing', async () => {
     const decoder = createDecoder(schemas.command, registry())
     expect(await decodeWith(decoder, recordOf(4, [2]))).toEqual({
@@ -131,6 +140,14 @@ describe('a schema with references', () => {
   const put = (schema: unknown, references: object[] = []) =>
     server.put(9, { schema: JSON.stringify(schema), references: references as never })
   const record = (name: string, type: unknown) => ({ type: 'record', name, fields: [{ name: 'a', type }] })
+  /** Why the schema is refused; null if it is not. */
+  const complaint = () =>
+    registry()
+      .schemaOf(9)
+      .then(
+        () => null,
+        (error: Error) => error.message,
+      )
 
   test('to other subjects is assembled, including nested references', async () => {
     const fields = [
@@ -224,6 +241,57 @@ describe('a schema with references', () => {
   ])('is refused if they are %s', async (_name, references) => {
     put('A', references as object[])
     await expect(registry().schemaOf(9)).rejects.toThrow(/its references are not subjects with versions/)
+  })
+
+  test.each([
+    ['a hundred references', 100, null],
+    ['one more', 101, 'Schema 9 cannot be read: it has more than 100 references.'],
+  ])('may have %s', async (_, count, error) => {
+    const all = Array.from({ length: count }, (_, i) => reference(`com.shop.R${i}`, `r${i}`))
+    for (const { name, subject } of all) server.putVersion(subject, 1, { schema: JSON.stringify(record(name, 'int')) })
+    put(record('com.shop.Order', 'com.shop.R0'), all)
+    expect(await complaint()).toBe(error)
+  })
+
+  test.each([
+    ['262,144 characters', 0, null],
+    ['one more', 1, 'Schema 9 cannot be read: it is longer than 262144 bytes.'],
+  ])('may have %s together with them', async (_, more, error) => {
+    const referenced = JSON.stringify({ ...record('com.shop.A', 'int'), doc: 'd'.repeat(100_000) })
+    server.putVersion('a', 1, { schema: referenced })
+    const schema = JSON.stringify({ ...record('com.shop.Order', 'com.shop.A'), doc: '' })
+    const doc = 'd'.repeat(262_144 + more - referenced.length - schema.length)
+    put({ ...record('com.shop.Order', 'com.shop.A'), doc }, [reference('com.shop.A', 'a')])
+    expect(await complaint()).toBe(error)
+  })
+
+  test.each([
+    ['64 levels of types', 62, null],
+    ['one more', 63, 'Schema 9 cannot be read: it has types nested deeper than 64 levels.'],
+  ])('may have %s with them', async (_, levels, error) => {
+    const chain = (level: number): unknown => (level === 0 ? 'int' : { type: 'array', items: chain(level - 1) })
+    put(record('com.shop.Order', 'com.shop.Deep'), [reference('com.shop.Deep', 'deep')])
+    server.putVersion('deep', 1, { schema: JSON.stringify(record('com.shop.Deep', chain(levels))) })
+    expect(await complaint()).toBe(error)
+  })
+
+  test('may have references in a circle, each of which is requested once', async () => {
+    put(record('com.shop.Order', 'com.shop.A'), [reference('com.shop.A', 'a')])
+    const pair = [
+      ['A', 'B'],
+      ['B', 'A'],
+    ] as const
+    for (const [one, other] of pair) {
+      const references = [reference(`com.shop.${other}`, other.toLowerCase())]
+      const schema = JSON.stringify(record(`com.shop.${one}`, ['null', `com.shop.${other}`]))
+      server.putVersion(one.toLowerCase(), 1, { schema, references })
+    }
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(server.requests).toHaveLength(3)
+    expect(await decodeWith(decoder, recordOf(9, [2, 2, 0]))).toEqual({
+      ok: true,
+      value: { a: { a: { a: { a: null } } } },
+    })
   })
 
   test('is refused if they form an endless chain', async () => {

@@ -129,6 +129,18 @@ describe('a command with notBefore', () => {
     expect(ids().length).toBeGreaterThanOrEqual(50) // the other one may own a partition, and sends nothing
   })
 
+  test('is sent after the rebalance in which its time came', async () => {
+    const { put, pass, ids, in: at, joinIdle } = await startWorld({ takes: () => 5_000 })
+    for (const topic of ['bulk', 'urgent'])
+      put(topic, commandsFrom(topic === 'bulk' ? 1 : 101, 10, { notBefore: at(minute) }))
+    await pass(minute - 2_000)
+    for (const topic of ['bulk', 'urgent']) put(topic, commandsFrom(topic === 'bulk' ? 11 : 111, 1))
+    await pass(1_000)
+    joinIdle() // it waits for the requests in flight
+    await pass(30_000, 100)
+    expect(ids().length).toBeGreaterThanOrEqual(12) // the other one may own a partition, and sends nothing
+  })
+
   test('has used its id: a repetition is DUPLICATE, also in a later process and beyond the last ten thousand', async () => {
     const { put, pass, outcomes, takeOver, in: at, ids } = await startWorld()
     put('bulk', commandsFrom(1, 1, { notBefore: at(hour) }))

@@ -121,7 +121,7 @@ export class Evidence {
   }
 
   async #partsCatchUp({ parts }: MessageSearch): Promise<boolean> {
-    this.#unseen = await this.look().then(
+    this.#unseen = await this.look(0).then(
       () => null,
       (error: Error) => error.message,
     )
@@ -135,9 +135,13 @@ export class Evidence {
     this.#searching.delete(search)
   }
 
-  /** Learns which partitions to read. @throws Error when the topic cannot be read now */
-  async look(): Promise<void> {
-    await this.#statuses.look()
+  /**
+   * Learns which partitions to read.
+   * @param maxAgeMs how old the known number of partitions may be
+   * @throws Error when the topic cannot be read now
+   */
+  async look(maxAgeMs?: number): Promise<void> {
+    await this.#statuses.look(maxAgeMs)
     const { id, version } = this.#statuses
     if (version === this.#known.version) return
     if (this.#known.id !== null && this.#known.id !== id) this.#forget()
@@ -263,13 +267,14 @@ class PartitionSearch {
   }
 
   #beginIn(ms: number): void {
-    this.#cancelBegin ??= this.#options.clock.after(ms, () => this.#begin())
+    this.#cancelBegin ??= this.#options.clock.after(ms, () => {
+      this.#cancelBegin = null
+      this.#begin()
+    })
   }
 
   /** Begins to read, from the earliest time of the requests that are not covered. */
   #begin(): void {
-    this.#cancelBegin?.()
-    this.#cancelBegin = null
     const all = this.#all
     const uncovered = all.filter(({ isCovered }) => !isCovered)
     if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // restarts when it has caught up

@@ -163,7 +163,7 @@ export class CommandIntake {
     this.#waiting.deliver(records, kind === 'past')
     this.#queue.add([...this.#wait.takeBack(), ...records.map(record => ({ record, delivered }))])
     const last = records.at(-1)
-    if (last && kind !== 'recalled') this.#unknown.readTo(last.offset)
+    if (last) this.#unknown.readTo(last.offset)
   }
 
   #readAll(waiting: readonly Waiting[]): void {
@@ -400,10 +400,11 @@ export class CommandIntake {
     const { controls, horizon, settler, maxAgeMs } = this.#options
     const { command } = pending
     if (!isAccountName(command.account)) return false // no worker will ever send it
-    const isEarly = command.notBefore !== null && command.notBefore > now
+    const notBefore = command.notBefore ?? 0
+    const isEarly = notBefore > now
     if (!isEarly && !controls.isSetAside(command)) return false
     // well before its time it was sent by nobody
-    const isSurelyEarly = isEarly && command.notBefore! > now + skewMs
+    const isSurelyEarly = notBefore > now + skewMs
     if (!isSurelyEarly && this.#wasPerhapsInFlight(pending)) return false
     const why = isEarly ? horizon(command) : null
     const details = why ? invalid(why) : expired(pending, expiry(pending, now, this.#options))

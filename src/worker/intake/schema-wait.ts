@@ -63,7 +63,7 @@ export class SchemaWait<T extends { record: BusRecord }> {
         await decoder.prepare(schemaId)
         break
       } catch (error) {
-        if (session.alive) schemaWaits.unavailable(wait, error as Error)
+        schemaWaits.unavailable(wait, error as Error)
         await sleep(clock, retryMs)
       }
     }
@@ -77,7 +77,7 @@ export class SchemaWait<T extends { record: BusRecord }> {
     const isFirst = this.#ready.length === 0
     for (const item of items) this.#ready.push(item)
     if (this.#waiting.size === 0) this.#flush()
-    else if (isFirst && items.length > 0) void sleep(this.#options.clock, gatherMs).then(() => this.#flush())
+    else if (isFirst) void sleep(this.#options.clock, gatherMs).then(() => this.#flush())
   }
 
   #flush(): void {

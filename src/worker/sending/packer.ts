@@ -26,11 +26,12 @@ export function formEnvelope(
   const { clock, lingerMs, maxOperations, hasLease } = options
   const isProbe = account.breaker.state !== 'closed'
   const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
-  if (!Number.isFinite(due)) return due
-  const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))
+  if (due > 0) return due
+  const { kind, length } = queue.next(isProbe)!
+  const wait = account.wait(Math.min(maxOperations, length))
   if (wait > 0) return wait
   if (!hasLease()) return leaseRetryMs // its intents would only be taken back again
-  const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
+  const unsent = kind === 'halves' ? 'half' : 'first'
   const pendings = pack(options, account, queue, isProbe)
   const size = pendings.length
   if (size === 0) return 1 // all had expired, or their partitions were held; others may be due
