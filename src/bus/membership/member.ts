@@ -196,10 +196,10 @@ export class GroupMember {
 
   async #live(joined: () => void, refused: (error: unknown) => void): Promise<void> {
     let assigned = false
-    while (!this.#left && !this.#retiring) {
+    while (!this.#retiring) {
       try {
         await this.#join()
-        if (this.#left) break
+        if (this.#retiring) break
         assigned = true
         joined()
         await this.#stay()
@@ -225,7 +225,7 @@ export class GroupMember {
     })
     await Promise.all([drained, this.#beatWhile(() => !isDrained, this.synced)])
     this.#lease = null
-    if (this.#left || this.#retiring) return
+    if (this.#retiring) return
     const joined = await this.#enter()
     const subscribed = [...joined.subscriptions.values()].flatMap(subscription => subscription.topics)
     const counts = await transport.partitions([...new Set([...topics, ...subscribed])])
@@ -262,15 +262,14 @@ export class GroupMember {
     }
   }
 
-  /** Sends heartbeats until the group rebalances. */
+  /** Sends heartbeats until the group rebalances, or this member retires. */
   async #stay(): Promise<void> {
     const { clock, partitionsAgeMs } = this.#options
-    for (let wait = this.#heartbeatMs; !this.#left; ) {
+    for (let wait = this.#heartbeatMs; ; ) {
       await this.#pause(wait)
-      if (this.#left) return
+      if (this.#retiring) return
       const asks = await this.#beat(this.synced)
       wait = asks === null ? this.#heartbeatMs : Math.min(retryMs, this.#heartbeatMs)
-      if (this.#retiring) continue
       if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
       if (this.#leads && clock.monotonic() - this.#partitionsAt > partitionsAgeMs) {
         this.#partitionsAt = clock.monotonic()
