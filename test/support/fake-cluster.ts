@@ -117,11 +117,12 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
 
   /** The response to OffsetFetch. @param unstable the partition whose offset an open transaction is about to change */
   // biome-ignore lint/suspicious/noExplicitAny: a request as the library takes it
-  offsets([[{ topics }]]: any[], unstable = ''): unknown {
+  offsets([[{ topics, memberEpoch }], requiresStable]: any[], unstable = ''): unknown {
+    if (memberEpoch !== -1) return refusal('STALE_MEMBER_EPOCH')
     const of = (topic: string, partition: number) => {
       const name = nameOf({ topic, partition })
       const { offset = -1, metadata = '' } = this.progress.get(name) ?? {}
-      const errorCode = name === unstable ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0
+      const errorCode = requiresStable && name === unstable ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0
       return { partitionIndex: partition, committedOffset: BigInt(offset), metadata, errorCode }
     }
     const answered = topics.map(({ name, partitionIndexes }: { name: string; partitionIndexes: number[] }) => {
