@@ -103,6 +103,22 @@ describe('a member of a group', () => {
     expect(timesOf('heartbeat')).toEqual(times)
   })
 
+  test.each([
+    [6_000, 6_000],
+    [40_000, 10_000],
+  ])(
+    'with a session time-out of %d ms may begin requests for %d ms after the last answer',
+    async (sessionTimeoutMs, ms) => {
+      const { member, clock, held } = setUp({ sessionTimeoutMs })
+      held.heartbeat = new Promise(() => {})
+      void member.join()
+      await clock.pass(ms - 1)
+      expect([member.hasLease, member.isMember]).toEqual([true, true])
+      await clock.pass(1)
+      expect([member.hasLease, member.isMember]).toEqual([false, false])
+    },
+  )
+
   const warning = 'warn: the coordinator of the group: no answer'
   const recovery = 'info: the coordinator of the group answers again'
   const rejoined = ['600 look up', '600 sync me@2']
@@ -177,6 +193,30 @@ describe('a member of a group', () => {
     expect(logged).toEqual([warning, recovery])
   })
 
+  test('sends one heartbeat after the other while it drains, however slow the coordinator is', async () => {
+    const { member, clock, group, failures, held, timesOf } = setUp()
+    void member.join()
+    await clock.pass(400)
+    group.drained = new Promise(() => {})
+    failures.heartbeat!.push(new GroupError('join', 'a rebalance'))
+    await clock.pass(200)
+    held.heartbeat = sleep(clock, 3_000)
+    await clock.pass(4_000)
+    expect(timesOf('heartbeat')).toEqual([500, 1_000, 4_100, 4_600])
+  })
+
+  test('that retires while it drains joins no further generation, and sends heartbeats until it leaves', async () => {
+    const { member, clock, group, failures, timesOf } = setUp()
+    void member.join()
+    await clock.pass(400)
+    group.drained = sleep(clock, 300)
+    failures.heartbeat!.push(new GroupError('join', 'a rebalance'))
+    await clock.pass(200)
+    member.retire()
+    await clock.pass(1_600)
+    expect([timesOf('join'), timesOf('heartbeat')]).toEqual([[0], [500, 1_200, 1_700, 2_200]])
+  })
+
   test('knows from consecutive generations under one id that nobody else had its partitions', async () => {
     const { member, clock, group, failures, assigned } = setUp()
     void member.join()
@@ -228,20 +268,23 @@ describe('the number of partitions', () => {
     expect(member.totalPartitions).toBe(3)
   })
 
-  test('is compared with the assignment that the coordinator kept for a leader that comes back', async () => {
-    const { member, clock, group, assignments, timesOf } = setUp()
-    Object.assign(group, {
-      assigned: true,
-      given: { partitions: [], counts: new Map([['commands', 1]]), processes: [] },
-    })
-    void member.join()
-    await clock.pass(400)
-    expect(assignments).toEqual([null])
-    group.assigned = false
-    await clock.pass(1_000)
-    expect(timesOf('join')).toEqual([0, 500])
-    expect(member.totalPartitions).toBe(2)
-  })
+  test.each([[[['commands', 1]]], [[]]] as const)(
+    'is compared with the assignment that the coordinator kept for a leader that comes back: %o',
+    async kept => {
+      const { member, clock, group, assignments, timesOf } = setUp()
+      Object.assign(group, {
+        assigned: true,
+        given: { partitions: [], counts: new Map(kept), processes: [] },
+      })
+      void member.join()
+      await clock.pass(400)
+      expect(assignments).toEqual([null])
+      group.assigned = false
+      await clock.pass(1_000)
+      expect(timesOf('join')).toEqual([0, 500])
+      expect(member.totalPartitions).toBe(2)
+    },
+  )
 
   test('does not count if it was asked for before the last rebalance', async () => {
     const { member, clock, counts, group, failures, timesOf } = setUp()
@@ -297,6 +340,15 @@ describe('a member that leaves', () => {
     const hasAsked = stage !== 'drain'
     expect([assigned, member.hasLease]).toEqual([[], false])
     expect([timesOf('leave'), timesOf('heartbeat')]).toEqual([hasAsked ? [400] : [], []])
+  })
+
+  test('after a join that failed does not tell anybody', async () => {
+    const { member, clock, failures, requests } = setUp()
+    failures.join!.push(new Error('no answer'))
+    member.join().catch(() => {})
+    await clock.pass(100)
+    await member.leave()
+    expect(requests).toEqual(['0 join'])
   })
 
   test('before it has asked for anything does not tell anybody', async () => {

@@ -118,10 +118,10 @@ export class GroupMember {
   #memberId = ''
   /** Resolves when the coordinator has assigned a member id, or when the join has ended without one. */
   #naming: Promise<void> = Promise.resolve()
-  #leads = false
-  #partitionsAt = 0
+  #leads!: boolean
+  #partitionsAt!: number
   /** Whether this member leads the group and found other partition counts than the assignment has. */
-  #partitionsChanged = false
+  #partitionsChanged!: boolean
   /** Milliseconds since the last answered heartbeat was sent; null without a lease. */
   #lease: (() => number) | null = null
   /** Why the coordinator cannot be reached now; null if it can. */
@@ -211,8 +211,8 @@ export class GroupMember {
         await sleep(this.#options.clock, this.#refused(error) === 'join' ? 0 : retryMs)
       }
     }
-    await this.#beatWhile(() => true, this.#entered) // so that what is in flight can be committed
     refused(new Error('the process left the group while it was joining'))
+    void this.#beatWhile(() => true, this.#entered) // so that what is in flight can be committed
   }
 
   /** Joins one generation: drains, joins, and gets the assignment. */
@@ -254,7 +254,6 @@ export class GroupMember {
         named()
         if (this.#left) throw new Error('the process left the group while it was joining')
       })
-      this.#memberId = joined.memberId
       this.#entered = joined
       return joined
     } finally {
@@ -325,7 +324,7 @@ export class GroupMember {
 
   /** Logs a repeated error once. */
   #tell(error: unknown): void {
-    const trouble = `the coordinator of the group: ${error instanceof Error ? error.message : String(error)}`
+    const trouble = `the coordinator of the group: ${(error as Error).message}`
     if (trouble === this.trouble) return
     this.trouble = trouble
     this.#options.telemetry.emit('bus.log', { level: 'warn', message: trouble })
