@@ -3,14 +3,14 @@ import { type Assignment, assignSticky, type Given } from '../../src/bus/members
 import { GroupError, GroupMember, type GroupTransport, type MemberOf } from '../../src/bus/membership/member.ts'
 import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { ManualClock, settled } from '../support/clock.ts'
+import { anHour, ManualClock, settled } from '../support/clock.ts'
 
 const topics = ['commands']
 const subscription = { topics, process: 'p1', owned: { generation: -1, partitions: [] } }
 
 /** A member whose coordinator is the test. It is alone in its group and leads it, unless the test answers otherwise. */
 function setUp({ sessionTimeoutMs = 10_000 } = {}) {
-  const clock = new ManualClock()
+  const clock = new ManualClock(anHour)
   const telemetry = new Telemetry()
   const logged: string[] = []
   telemetry.on('bus.log', ({ level, message }) => logged.push(`${level}: ${message}`))
@@ -36,7 +36,7 @@ function setUp({ sessionTimeoutMs = 10_000 } = {}) {
   const requests: string[] = []
   const assignments: (Assignment | null)[] = []
   const ask = async (what: string, memberId = '', generation?: number) => {
-    requests.push(`${clock.monotonic()} ${what} ${memberId}${generation === undefined ? '' : `@${generation}`}`.trim())
+    requests.push(`${clock.elapsed} ${what} ${memberId}${generation === undefined ? '' : `@${generation}`}`.trim())
     await held[what]
     const failure = failures[what]?.shift()
     if (failure) throw failure

@@ -88,6 +88,22 @@ describe('a session that is lost', () => {
     expect(listener.freshKeys).toEqual(['0', '1', '2', '1', '2'])
   })
 
+  test('is reopened at its last commit although the broker has lost that, and remembers an earlier one', async () => {
+    const { logs, listener, ownership, tps, deliver, commit, reopen } = await openGroup(1)
+    logs[0]!.append(3)
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit()
+    const { committed } = logs[0]!
+    listener.session().settle(1, [])
+    await commit()
+    logs[0]!.committed = committed
+    ownership.gone(tps[0]!, new Error('the broker has restarted'))
+    await reopen()
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '2'])
+  })
+
   test('is not reopened if its partition is revoked meanwhile', async () => {
     const { clock, logs, listener, deliver, commit, assign, drivers, told } = await openGroup(1)
     logs[0]!.append(1)

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { CommitCycle } from '../../src/bus/transactions/commit-cycle.ts'
 import { SessionCommits } from '../../src/bus/transactions/session-commits.ts'
 import { buildRecord } from '../support/bus.ts'
-import { ManualClock, settled } from '../support/clock.ts'
+import { anHour, ManualClock, settled } from '../support/clock.ts'
 
 /** How long a commit that nobody waits for is delayed to collect more, in milliseconds. */
 const delayMs = 70
 
 /** The commits of a session. Each ends when the test calls `succeed`. */
 function setUp() {
-  const clock = new ManualClock()
+  const clock = new ManualClock(anHour)
   const running: { resolve: () => void }[] = []
   const commits: { at: number; keys: string[] }[] = []
   const cycle = new CommitCycle({
@@ -17,7 +17,7 @@ function setUp() {
     transact(parts) {
       expect(running).toHaveLength(0) // they never overlap
       commits.push({
-        at: clock.monotonic(),
+        at: clock.elapsed,
         keys: parts.flatMap(({ records }) => records.map(({ key }) => String(key))),
       })
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -55,6 +55,21 @@ describe('a process that commits all its partitions together', () => {
     expect(sharedCommits.began.slice(before)).toEqual([[0, 1]])
   })
 
+  test('commits nothing of a partition that it has lost meanwhile', async () => {
+    const { sharedCommits, sessionOf, ownership, clock, tps, logs } = await openTogether()
+    const before = sharedCommits.began.length
+    for (const partition of [0, 1]) sessionOf(partition).settle(0, result(0))
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    await clock.pass(commitDueMs)
+    sharedCommits.end()
+    await settled()
+    sessionOf(2).settle(0, result(0))
+    ownership.gone(tps[2]!, new Error('there is no such topic'))
+    await clock.pass(commitDueMs)
+    expect(sharedCommits.began.slice(before)).toEqual([[1]])
+    expect(logs.map(({ published }) => published.length)).toEqual([0, 1, 0])
+  })
+
   test('waits 200 ms after a failed commit before it reopens them', async () => {
     const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
     sessionOf(0).settle(0, [])

@@ -5,13 +5,13 @@ import type { TopicPartition } from '../../src/bus/port.ts'
 import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 import type { Produced, ProduceRequest } from '../../src/bus/write/produce-api.ts'
 import { buildBatch } from './batches.ts'
-import { ManualClock } from './clock.ts'
+import { anHour, ManualClock } from './clock.ts'
 
 /** A request, with the fields that the library would encode. */
 export interface Asked {
   api: string
   target: Target
-  /** Monotonic milliseconds. */
+  /** Milliseconds since the test has begun. */
   at: number
   // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
   fields: any[]
@@ -59,7 +59,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   #initialised = 0
   #changed = Promise.withResolvers<void>()
 
-  constructor(clock = new ManualClock()) {
+  constructor(clock = new ManualClock(anHour)) {
     this.clock = clock
   }
 
@@ -105,7 +105,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   }
 
   async ask<Q extends unknown[], A>(target: Target, { name }: Api<Q, A>, fields: Q): Promise<A> {
-    this.asked.push({ api: name, target, at: this.clock.monotonic(), fields })
+    this.asked.push({ api: name, target, at: this.clock.elapsed, fields })
     const scripted = this.#next.get(name)?.splice(0, 1) ?? []
     for (const given of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
       const answer = await (typeof given === 'function' ? given(fields, target) : given)
