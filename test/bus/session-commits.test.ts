@@ -83,6 +83,49 @@ describe('a commit', () => {
     expect(commits).toHaveLength(1)
   })
 
+  test('includes records that are the outcome of no offset', async () => {
+    const { clock, group, commits } = setUp()
+    group.add([buildRecord('results', 'a')])
+    await clock.pass(delayMs)
+    expect(commits).toEqual([{ at: delayMs, keys: ['a'] }])
+  })
+
+  test('is waited for by those whose changes it includes, and hurried by those that cannot go on before', async () => {
+    const { clock, group, commits, settle, succeed } = setUp()
+    const ended: string[] = []
+    const wait = (name: string, isUrgent = false) => void group.next(isUrgent).then(() => ended.push(name))
+    wait('nothing')
+    await settled()
+    expect([ended, group.busy]).toEqual([['nothing'], false])
+    settle(1)
+    wait('first, patiently')
+    await clock.pass(delayMs - 1)
+    expect(commits).toEqual([])
+    wait('first')
+    await clock.pass(delayMs)
+    expect(commits.map(({ keys }) => keys)).toEqual([['1']])
+    wait('first, as it runs', true)
+    expect(group.busy).toBe(true)
+    settle(2)
+    wait('second', true)
+    await succeed()
+    expect(ended.splice(1).toSorted()).toEqual(['first', 'first, as it runs', 'first, patiently'])
+    expect(group.busy).toBe(true)
+    await clock.pass(20)
+    await succeed()
+    expect([ended, group.busy]).toEqual([['nothing', 'second'], false])
+    expect(commits.map(({ keys }) => keys)).toEqual([['1'], ['2']])
+  })
+
+  test('is hurried by one that cannot go on before it', async () => {
+    const { clock, group, commits, settle } = setUp()
+    settle(1)
+    void group.next(false)
+    void group.next(true)
+    await clock.pass(0)
+    expect(commits).toEqual([{ at: 0, keys: ['1'] }])
+  })
+
   test('let nobody wait for intents that were taken back', async () => {
     const { group, clock, settle, succeed, commits } = setUp()
     void group.intend([1])

@@ -225,10 +225,10 @@ describe('a shelved record', () => {
     const process = buildOwner(log)
     const { session, deliver } = await process.open()
     deliver()
-    session.shelve([1, 2, 4])
+    session.shelve([0, 1, 2, 3, 4])
     const unreadable = { code: 'BATCH_CORRUPT', message: 'its checksum is wrong', lastOffset: 3 } as const
     log.records.splice(0, 4, { offset: 1, timestamp: 0, key: null, value: null, headers: {}, unreadable })
-    session.recall([1, 2, 4])
+    session.recall([0, 1, 2, 3, 4])
     deliver()
     expect(session.recalling).toBe(false)
     expect(
@@ -236,8 +236,10 @@ describe('a shelved record', () => {
     ).toEqual([
       [1, 1],
       [2, 2],
+      [3, 3],
       [4, undefined],
     ])
+    expect(process.lost.map(({ ranges }) => ranges)).toEqual([[{ kind: 'unsent', first: 0, last: 0 }]])
   })
 })
 

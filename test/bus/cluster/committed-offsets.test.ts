@@ -30,6 +30,15 @@ test('an offset that an open transaction is about to change is waited for, and n
   expect(await asked).toEqual([{ offset: 6, metadata: '' }, { offset: 0, metadata: 'window' }, null])
 })
 
+test('offsets of a group that commits all the time are found, each when it is stable', async () => {
+  const { cluster, offsets } = askFor(2)
+  let asks = 0
+  cluster.always('OffsetFetch', (fields: unknown[]) => cluster.offsets(fields, `t/${asks++ % 2}`))
+  const asked = offsets()
+  await cluster.clock.pass(100)
+  expect(await asked).toEqual(Array(2).fill({ offset: 5, metadata: '' }))
+})
+
 test('a transaction that stays open for three seconds is an error', async () => {
   const { cluster, offsets, askedAt } = askFor(2)
   cluster.always('OffsetFetch', (fields: unknown[]) => cluster.offsets(fields, 't/1'))

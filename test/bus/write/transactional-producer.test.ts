@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { Unanswered } from '../../../src/bus/cluster/errors.ts'
 import type { OutgoingRecord } from '../../../src/bus/port.ts'
 import { RecordLimits } from '../../../src/bus/record-limits.ts'
@@ -127,6 +127,17 @@ describe('a transaction', () => {
     await Promise.all(commits)
     expect(sent()).toHaveLength(2)
   })
+})
+
+test('a producer that could not be initialised after a failure is initialised by the next commit', async () => {
+  const { brokers, producer } = await setUp()
+  await producer.commit(buildCommit())
+  brokers.next('EndTxn', new Unanswered('the connection was closed'))
+  brokers.next('InitProducerId', refusal('TRANSACTIONAL_ID_AUTHORIZATION_FAILED'))
+  await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
+  await settled()
+  await producer.commit(buildCommit())
+  expect(brokers.of('InitProducerId')).toHaveLength(3)
 })
 
 describe('a batch', () => {
