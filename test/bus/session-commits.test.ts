@@ -126,6 +126,51 @@ describe('a commit', () => {
     expect(commits).toEqual([{ at: 0, keys: ['1'] }])
   })
 
+  test('of results that were reported during another one waits for more as usual', async () => {
+    const { clock, commits, settle, succeed } = setUp()
+    settle(1)
+    await clock.pass(delayMs + 10)
+    settle(2)
+    await clock.pass(40)
+    await succeed()
+    await clock.pass(delayMs)
+    expect(commits.map(({ at }) => at)).toEqual([delayMs, 2 * delayMs + 50])
+  })
+
+  test('confirms only the intents that are reported after others were taken back', async () => {
+    const { group, clock, succeed } = setUp()
+    const before = group.intend([1])
+    expect(group.takeBack()).toEqual([1])
+    const after = group.intend([2])
+    await clock.pass(delayMs)
+    await succeed()
+    expect(await Promise.all([before, after])).toEqual([false, true])
+  })
+
+  test('is still waited for by others when intents are taken back', async () => {
+    const { group, clock, settle, succeed } = setUp()
+    const ended: string[] = []
+    const wait = (name: string) => void group.next(true).then(() => ended.push(name))
+    settle(1)
+    void group.intend([2])
+    wait('for its result')
+    group.takeBack()
+    await clock.pass(20)
+    expect(ended).toEqual([])
+    void group.intend([3])
+    wait('for its intent')
+    group.takeBack()
+    settle(4)
+    wait('for its next result')
+    await settled()
+    expect(ended).toEqual([])
+    await succeed()
+    expect(ended).toEqual(['for its result', 'for its intent'])
+    await clock.pass(20)
+    await succeed()
+    expect(ended.at(-1)).toBe('for its next result')
+  })
+
   test('let nobody wait for intents that were taken back', async () => {
     const { group, clock, settle, succeed, commits } = setUp()
     void group.intend([1])
