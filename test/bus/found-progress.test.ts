@@ -129,6 +129,8 @@ test.each<[string, Partial<PartitionLog>, OwnerOptions, object]>([
     { ...unknown, ...forgotten(0) },
   ],
   ['the checkpoint of the same topic', { ...by('other', 5), topicId: 'first' }, known({ confirmedOn: 'first' }), whole],
+  ['the checkpoint of a topic without an id', by('other', 5), known({ confirmedOn: 'first' }), whole],
+  ['the checkpoint of a topic that has an id now', { ...by('other', 5), topicId: 'first' }, known(), whole],
   ['nothing any more, after it has committed', {}, known(own(4, 8)), { ...unknown, ...forgotten(10, false) }],
   [
     'an older checkpoint than it has committed',
@@ -143,6 +145,7 @@ test.each<[string, Partial<PartitionLog>, OwnerOptions, object]>([
     const { session } = await owner.open()
     const { foreignOffset: foreign, stale, isNew, lost } = session.taken!
     const { position, forgotten, uncheckedUntil: unchecked } = session
-    expect({ position, forgotten, unchecked, foreign, stale, isNew, lost, told: owner.lost }).toEqual(expected)
+    expect(session.lag).toBe(10 - position)
+  expect({ position, forgotten, unchecked, foreign, stale, isNew, lost, told: owner.lost }).toEqual(expected)
   },
 )

@@ -31,13 +31,14 @@ const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
 })
 
 test('new records count as lag although the full window stops reading', async () => {
-  const { logs, deliver, clock, ownership, commit } = await openGroup(1)
+  const { logs, deliver, clock, ownership, commit, listener } = await openGroup(1)
   await commit()
   logs[0]!.append(windowSize + 10)
   deliver(0)
   logs[0]!.append(500)
   await clock.pass(5_000)
   expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
+  expect(listener.cuts).toEqual([])
 })
 
 describe('a log that was cut', () => {
@@ -55,6 +56,46 @@ describe('a log that was cut', () => {
     for (const offset of [0, 2]) listener.session().settle(offset, [])
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
+  })
+
+  test('is told of at once if shelved records are lost, although later ones have been read', async () => {
+    const { logs, deliver, listener, commit, cuts, clock } = await openGroup(1)
+    await commit()
+    logs[0]!.append(6)
+    deliver(0)
+    const session = listener.session()
+    session.shelve([0, 1, 2])
+    session.recall([0, 1])
+    logs[0]!.cut(2)
+    await clock.pass(5_000)
+    expect(cuts).toEqual([lost({ unsent: 2, unsentOffsets: '0-1' })])
+    expect([listener.cuts, session.recalling]).toEqual([[2], false])
+    logs[0]!.cut(4)
+    await clock.pass(5_000)
+    expect(cuts.slice(1)).toEqual([lost({ unsent: 1, unsentOffsets: '2' })])
+  })
+
+  test('loses nothing that was read, even if it waits for memory', async () => {
+    const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1, {
+      backlog: { records: 8, bytes: 1 << 30 },
+    })
+    await commit()
+    logs[0]!.append(6)
+    deliver(0)
+    logs[0]!.append(6)
+    deliver(0)
+    const taken = listener.fresh.length
+    logs[0]!.append(1)
+    deliver(0)
+    logs[0]!.cut(13)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    for (let offset = 0; offset < 13; offset++) {
+      listener.session().settle(offset, [])
+      await commit()
+    }
+    expect(taken).toBeLessThan(12)
+    expect(cuts).toEqual([])
+    expect(listener.freshKeys).toEqual(Array.from({ length: 13 }, (_, i) => String(i)))
   })
 
   test('at its beginning as far as it was read is read on by the same session', async () => {

@@ -110,7 +110,7 @@ export class WindowIntake {
     if (this.#isTakingIn) return // the listener shelves records inside of its handler
     const { session, backlog, window, takenIn } = this.#options
     this.#isTakingIn = true
-    while (session.alive && this.#waiting.length > 0 && !backlog.isOver && this.#takeSome()) {}
+    while (session.alive && !backlog.isOver && this.#takeSome()) {}
     this.#isTakingIn = false
     if (!session.alive) return
     if (this.#waiting.length === 0) window.skipTo(this.position)

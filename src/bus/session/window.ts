@@ -55,6 +55,11 @@ export class Window {
     return Math.max(0, this.#top - this.base)
   }
 
+  /** These offsets. */
+  get offsets(): number[] {
+    return Array.from({ length: this.length }, (_, i) => this.base + i)
+  }
+
   /**
    * Takes in everything below `offset` as gaps: transaction markers, aborted or compacted records, the rest of an unreadable
    * batch. What the window has no room for is taken in as its base moves, so that no checkpoint ends inside of such a batch.

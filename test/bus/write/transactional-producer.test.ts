@@ -79,6 +79,32 @@ describe('a transaction', () => {
     await commit
   })
 
+  it('names each partition that it writes to, and carries offsets under its generation', async () => {
+    const { brokers, producer, sent, clock } = await setUp()
+    const records = ['a', 'b', 'c'].map((key, i) => buildRecord(key, { partition: i % 2 }))
+    await producer.commit(buildCommit({ records, member: { ...member, instanceId: 'static' } }))
+    const [id, epoch] = [7n, 10]
+    const owner = { transactionalId: 'group-slot-0', producerId: id, producerEpoch: epoch, verifyOnly: false }
+    const offset = { partitionIndex: 0, committedOffset: 5n, committedLeaderEpoch: -1, committedMetadata: 'window' }
+    const asked = (api: string) => brokers.of(api)[0]!.fields
+    expect(asked('AddPartitionsToTxn')).toEqual([[{ ...owner, topics: [{ name: 'results', partitions: [0, 1] }] }]])
+    expect(asked('AddOffsetsToTxn')).toEqual(['group-slot-0', id, epoch, 'group'])
+    expect(asked('TxnOffsetCommit')).toEqual([
+      ...['group-slot-0', 'group', id, epoch, 3, 'me', 'static'],
+      [{ name: 'commands', partitions: [offset] }],
+    ])
+    expect(asked('EndTxn')).toEqual(['group-slot-0', id, epoch, true])
+    const attributes = sent().flatMap(({ batches }) => batches.map(({ bytes }) => bytes.readInt16BE(21)))
+    expect(attributes).toEqual([0x10, 0x10]) // transactional
+    expect(sent()[0]!.batches[0]!.bytes.readBigInt64BE(35)).toBe(BigInt(clock.now()))
+  })
+
+  it('without records names no partition', async () => {
+    const { producer, names } = await setUp()
+    await producer.commit(buildCommit({ records: [] }))
+    expect(names()).toEqual(['InitProducerId', 'AddOffsetsToTxn', 'TxnOffsetCommit', 'EndTxn', 'OffsetFetch'])
+  })
+
   it('is retried while the previous one is still ending', async () => {
     const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
