@@ -268,6 +268,20 @@ describe('a shelved record', () => {
     expect([calls, session.recalling]).toEqual([[3, 0], false])
   })
 
+  test('is recalled only if it is one: not a settled, held or lost record, and none of which nothing is known yet', async () => {
+    const process = buildOwner(buildLog(8))
+    const { session, driver, deliver, commit } = await process.open()
+    deliver(6)
+    session.shelve([2, 4])
+    for (const offset of [0, 2]) session.settle(offset, [])
+    await commit()
+    session.recall([0, 1, 2, 3, 5, 6, 7])
+    expect([session.recalling, driver.position]).toEqual([false, 6])
+    void session.intend([4])
+    session.recall([4])
+    expect([session.recalling, driver.position]).toEqual([false, 6])
+  })
+
   test('can be sent, settled and shelved again like any other', async () => {
     const log = buildLog(3)
     const process = buildOwner(log, small)

@@ -99,6 +99,21 @@ describe('a transaction', () => {
     expect(sent()[0]!.batches[0]!.bytes.readBigInt64BE(35)).toBe(BigInt(clock.now()))
   })
 
+  it('commits the progress of many partitions in requests of at most 500 KB', async () => {
+    const { brokers, producer } = await setUp()
+    const offsets = Array.from({ length: 25 }, (_, partition) => {
+      return { ...commands, partition, offset: 1, metadata: 'x'.repeat(49_500) } // with its name it counts as 50,000
+    })
+    await producer.commit(buildCommit({ offsets }))
+    const pieces = brokers.of('TxnOffsetCommit').map(({ fields }) => {
+      return fields[7].flatMap(({ partitions }: { partitions: { partitionIndex: number }[] }) =>
+        partitions.map(({ partitionIndex }) => partitionIndex),
+      )
+    })
+    expect(pieces.map(({ length }) => length)).toEqual([10, 10, 5])
+    expect(pieces.flat()).toEqual(offsets.map(({ partition }) => partition))
+  })
+
   it('without records names no partition', async () => {
     const { producer, names } = await setUp()
     await producer.commit(buildCommit({ records: [] }))
