@@ -146,6 +146,6 @@ test.each<[string, Partial<PartitionLog>, OwnerOptions, object]>([
     const { foreignOffset: foreign, stale, isNew, lost } = session.taken!
     const { position, forgotten, uncheckedUntil: unchecked } = session
     expect(session.lag).toBe(10 - position)
-  expect({ position, forgotten, unchecked, foreign, stale, isNew, lost, told: owner.lost }).toEqual(expected)
+    expect({ position, forgotten, unchecked, foreign, stale, isNew, lost, told: owner.lost }).toEqual(expected)
   },
 )

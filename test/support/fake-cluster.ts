@@ -1,9 +1,10 @@
 import type { Api } from '../../src/bus/cluster/apis.ts'
 import type { Brokers, Target } from '../../src/bus/cluster/brokers.ts'
-import { type ProtocolError, protocolError } from '../../src/bus/cluster/errors.ts'
+import { type ProtocolError, protocolError, Unanswered } from '../../src/bus/cluster/errors.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 import type { Produced, ProduceRequest } from '../../src/bus/write/produce-api.ts'
+import { limited } from '../../src/clock.ts'
 import { buildBatch } from './batches.ts'
 import { anHour, ManualClock } from './clock.ts'
 
@@ -104,8 +105,19 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
     resolve()
   }
 
-  async ask<Q extends unknown[], A>(target: Target, { name }: Api<Q, A>, fields: Q): Promise<A> {
+  ask<Q extends unknown[], A>(
+    target: Target,
+    { name }: Api<Q, A>,
+    fields: Q,
+    how: { limitMs?: number } = {},
+  ): Promise<A> {
     this.asked.push({ api: name, target, at: this.clock.elapsed, fields })
+    const answer = this.#answer<A>(target, name, fields)
+    if (how.limitMs === undefined) return answer
+    return limited(this.clock, how.limitMs, answer, () => new Unanswered(`no answer to ${name}`))
+  }
+
+  async #answer<A>(target: Target, name: string, fields: unknown[]): Promise<A> {
     const scripted = this.#next.get(name)?.splice(0, 1) ?? []
     for (const given of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
       const answer = await (typeof given === 'function' ? given(fields, target) : given)
@@ -123,7 +135,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
       const name = nameOf({ topic, partition })
       const { offset = -1, metadata = '' } = this.progress.get(name) ?? {}
       const errorCode = requiresStable && name === unstable ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0
-      return { partitionIndex: partition, committedOffset: BigInt(offset), metadata, errorCode }
+      return { partitionIndex: partition, committedOffset: BigInt(errorCode ? -1 : offset), metadata, errorCode }
     }
     const answered = topics.map(({ name, partitionIndexes }: { name: string; partitionIndexes: number[] }) => {
       return { name, partitions: partitionIndexes.map(partition => of(name, partition)) }
@@ -144,6 +156,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   }
 
   async refresh(): Promise<void> {
+    await Promise.resolve()
     this.onRefresh()
   }
 

@@ -334,6 +334,32 @@ describe('a producer', () => {
     expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
   })
 
+  it('commits its first progress again if only its window is missing', async () => {
+    const { brokers, clock, producer } = await setUp()
+    brokers.progress.set('commands/0', { offset: 5, metadata: 'an older window' })
+    brokers.next('TxnOffsetCommit', {})
+    const commit = producer.commit(buildCommit())
+    await clock.pass(50)
+    await commit
+    expect(brokers.progress).toEqual(new Map([['commands/0', { offset: 5, metadata: 'window' }]]))
+  })
+
+  it.each([
+    ['TOPIC_AUTHORIZATION_FAILED', 0],
+    ['UNSTABLE_OFFSET_COMMIT', 12_000],
+  ])('that cannot read its first progress back fails with the reason: %s, after %d ms', async (type, ms) => {
+    const { brokers, clock, producer } = await setUp()
+    const partitions = [{ partitionIndex: 0, committedOffset: -1n, metadata: '', errorCode: refusal(type).code }]
+    brokers.always('OffsetFetch', { groups: [{ topics: [{ name: 'commands', partitions }] }] })
+    const outcome = outcomeOf(producer.commit(buildCommit()))
+    await clock.pass(15_000)
+    expect(await outcome).toMatchObject({ type })
+    const asked = brokers.of('OffsetFetch')
+    expect(ms - asked.at(-1)!.at).toBeLessThanOrEqual(50)
+    expect(asked.at(-1)!.at).toBeLessThanOrEqual(ms)
+    expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
+  })
+
   it('fails only after seconds if its first progress stays missing', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.always('TxnOffsetCommit', {})
@@ -345,9 +371,9 @@ describe('a producer', () => {
 
   it('says what to do if brokers do not check the generation', async () => {
     const { brokers, producer } = await setUp()
-    await expect(producer.proveFencing(commands)).rejects.toThrow(
-      /group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/,
-    )
+    await expect(producer.proveFencing(commands)).rejects.toMatchObject({
+      message: expect.stringMatching(/group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/),
+    })
     expect(endings(brokers)).toEqual([false])
   })
 
@@ -356,6 +382,13 @@ describe('a producer', () => {
     brokers.next('TxnOffsetCommit', refusal('INVALID_PRODUCER_EPOCH'), refusal('ILLEGAL_GENERATION'))
     await producer.proveFencing(commands)
     await producer.commit(buildCommit())
+  })
+
+  it('checks the generation ten times at most while members end its transactions', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.always('TxnOffsetCommit', refusal('PRODUCER_FENCED'))
+    await expect(producer.proveFencing(commands)).rejects.toMatchObject({ type: 'PRODUCER_FENCED' })
+    expect(brokers.of('TxnOffsetCommit')).toHaveLength(10)
   })
 
   it('accepts only a refused generation as proof that brokers check it', async () => {
@@ -367,7 +400,12 @@ describe('a producer', () => {
   it("aborts another producer's transaction once the coordinator has ended it", async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('InitProducerId', refusal('CONCURRENT_TRANSACTIONS'), refusal('NOT_COORDINATOR'))
-    const aborted = producer.abortTransactionOf('group-slot-7')
+    let isAborted = false
+    const aborted = producer.abortTransactionOf('group-slot-7').then(() => {
+      isAborted = true
+    })
+    await settled()
+    expect(isAborted).toBe(false)
     await clock.pass(20)
     await aborted
     const asked = brokers.of('InitProducerId')
@@ -390,5 +428,9 @@ describe('a producer', () => {
       listed('group-slot-2'),
     )
     expect(await producer.ids('group-slot-', 'open')).toEqual(['group-slot-1', 'group-slot-2'])
+    await producer.ids('group-slot-', 'known')
+    const asked = brokers.of('ListTransactions').map(({ target, fields }) => [target, ...fields])
+    const open = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
+    expect(asked).toEqual([open, []].flatMap(states => [1, 2, 3].map(node => [{ node }, states, [], -1n, null])))
   })
 })
