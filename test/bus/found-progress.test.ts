@@ -105,6 +105,22 @@ test.each<[string, Partial<PartitionLog>, OwnerOptions, object]>([
     },
   ],
   [
+    'a checkpoint at the end of the log that reaches behind it',
+    of(10, '1;other;8;EQ==;0;0;10'),
+    {},
+    {
+      ...{ ...whole, ...forgotten(3), position: 10, unchecked: 13, isNew: true },
+      ...cutTo(
+        [
+          { kind: 'perhapsSent', first: 10, last: 10 },
+          { kind: 'unsent', first: 11, last: 11 },
+          { kind: 'perhapsSent', first: 12, last: 12 },
+        ],
+        { end: { from: 10, to: 13 } },
+      ),
+    },
+  ],
+  [
     'a checkpoint, but perhaps not the last',
     { ...by('other', 5), lacksCommit: true },
     {},

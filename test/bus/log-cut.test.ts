@@ -76,17 +76,20 @@ describe('a log that was cut', () => {
   })
 
   test('loses nothing that was read, even if it waits for memory', async () => {
-    const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1, {
+    const log = buildLog(0)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    await other.commit()
+    log.append(12)
+    other.deliver()
+    expect(await intend(other, 9)).toBe(true)
+    const { logs, ownership, tps, listener, commit, cuts, driverOf } = await openGroup(1, {
+      ...{ logs: [log], known: true },
       backlog: { records: 8, bytes: 1 << 30 },
     })
-    await commit()
-    logs[0]!.append(6)
-    deliver(0)
-    logs[0]!.append(6)
-    deliver(0)
+    for (let read = 0; read < 12; read += 6) ownership.batch(driverOf(0).fetch(6))
     const taken = listener.fresh.length
     logs[0]!.append(1)
-    deliver(0)
+    ownership.batch(driverOf(0).fetch())
     logs[0]!.cut(13)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     for (let offset = 0; offset < 13; offset++) {
@@ -95,7 +98,8 @@ describe('a log that was cut', () => {
     }
     expect(taken).toBeLessThan(12)
     expect(cuts).toEqual([])
-    expect(listener.freshKeys).toEqual(Array.from({ length: 13 }, (_, i) => String(i)))
+    const keys = Array.from({ length: 13 }, (_, i) => String(i))
+    expect([listener.freshKeys, listener.doubtedKeys]).toEqual([keys.filter(key => key !== '9'), ['9']])
   })
 
   test('at its beginning as far as it was read is read on by the same session', async () => {
@@ -429,6 +433,23 @@ describe('a log that was cut', () => {
     }
   })
 
+  test("loses no result, although the group's progress is deleted, too", async () => {
+    const log = buildLog(3)
+    const known = { foundSeq: 0, confirmed: { offset: 1, metadata: '1;this process;3;' }, lastEnd: 3 }
+    const owner = buildOwner(log, { known })
+    const first = await owner.open()
+    first.deliver()
+    expect(await intend(first, 1)).toBe(true)
+    log.cut(3)
+    const second = await owner.open()
+    await second.commit()
+    log.committed = null
+    const third = await owner.open()
+    first.session.settle(1, result(1))
+    await third.commit()
+    expect([log.published, owner.ledger.size]).toEqual([result(1), 0])
+  })
+
   test('never tells of a command in flight as unsent, however often the commit of the loss fails', async () => {
     const log = buildLog(3)
     const owner = buildOwner(log)
@@ -476,7 +497,8 @@ describe('a topic that is deleted and recreated', () => {
   }
 
   test('publishes no result twice if its commit ends after the deletion', async () => {
-    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen } = await startWithUncommittedResult()
+    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen, leaving } =
+      await startWithUncommittedResult()
     await clock.pass(commitDueMs)
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     sharedCommits.end()
@@ -486,6 +508,8 @@ describe('a topic that is deleted and recreated', () => {
     before.settle(4, result(4))
     await commit()
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
+    leaving.end()
+    await ownership.leave() // nothing is left to commit
   })
 
   test('is read from its beginning, without the state of the old one', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
 import { settled } from '../support/clock.ts'
 import { buildGroup, openGroup } from '../support/group.ts'
-import { result } from '../support/sessions.ts'
+import { buildLog, result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -131,6 +131,17 @@ describe('after a rebalance, a partition', () => {
       expect([listener.sessions.size, told, drivers[0]!.length]).toEqual([0, [], 2])
     },
   )
+
+  test('that was revoked while it was being opened is told of no loss', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, acquire, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await assign()
+    await acquire([0])
+    expect(cuts).toEqual([])
+  })
 
   test('that was revoked and assigned again while it was being opened is opened once', async () => {
     const { assign, drivers, listener, told } = await buildGroup(1)

@@ -97,7 +97,6 @@ export class WindowIntake {
     const isKept = (offset: number) => (offset < horizon ? this.#options.backlog.has(offset) : offset < readTo)
     if (!lose({ to: low, isKept, readTo })) return
     deliver(listener => listener.cut?.(session, low))
-    this.takeIn()
   }
 
   /** Takes in as many waiting records as there is room for. */
