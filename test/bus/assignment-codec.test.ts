@@ -1,6 +1,7 @@
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import {
+  decodeAnnouncement,
   decodeAssignment,
   decodeSubscription,
   encodeAssignment,
@@ -43,6 +44,26 @@ test('an assignment follows the consumer protocol, with partition counts and pro
   expect(bytes).toEqual(MemberAssignment.encode({ version: 0, assignment: { commands: [0, 3] }, userData }))
   expect(decodeAssignment(bytes)).toEqual({ partitions, ...extra })
 })
+
+test.each([
+  ['{"host":"a","installation":{"x":"1"}}', { host: 'a', installation: { x: '1' } }],
+  ['{"host":"a"}', null],
+  ['{"installation":{}}', null],
+  ['null', null],
+])('user data %s announces %o', (userData, announcement) => {
+  const bytes = MemberMetadata.encode({ version: 3, topics: ['commands'], userData: Buffer.from(userData) })
+  expect(decodeAnnouncement(bytes)).toEqual(announcement)
+  expect(decodeSubscription(bytes).topics).toEqual(['commands'])
+  expect(decodeAnnouncement(bytes.subarray(0, 9))).toBe(null)
+})
+
+test.each(['{"partitions":{}}', '{"processes":[]}', 'null', ''])(
+  'an assignment with user data "%s" is of no leader of ours',
+  userData => {
+    const bytes = MemberAssignment.encode({ version: 0, assignment: {}, userData: Buffer.from(userData) })
+    expect(decodeAssignment(bytes)).toBe(null)
+  },
+)
 
 test('metadata of another program, or truncated metadata, names no topics', () => {
   const owned = { generation: 7, partitions: [{ topic: 'commands', partition: 0 }] }

@@ -43,6 +43,19 @@ describe('the leader of a group', () => {
       { M: 'a1', N: 'a0' },
     ],
     [
+      'trusts the newest generation, whoever tells of it first',
+      { a: 2 },
+      { M: subscription('a', 'a0', 5), N: subscription('a', 'a0 a1', 4) },
+      { M: 'a0', N: 'a1' },
+    ],
+    [
+      'spreads each topic over the members',
+      { a: 1, b: 2 },
+      { M: subscription('ab', 'b0'), N: subscription('ab', 'a0') },
+      { M: 'b0', N: 'a0 b1' },
+    ],
+    ['assigns nothing of a topic that has no partitions', { a: 0 }, { M: subscription('a') }, { M: '' }],
+    [
       'reassigns partitions that two members claim since the same generation',
       { a: 4 },
       { M: subscription('a', 'a0 a1 a2 a3'), N: subscription('a', 'a0 a1 a2 a3') },
@@ -136,6 +149,38 @@ class Group {
     )
   }
 }
+
+describe('members that read different topics', () => {
+  const topics = fc.subarray(['a', 'b', 'c', 'd'])
+  const claims = fc.uniqueArray(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.nat(6)).map(tp => tp.join('')))
+  const member = fc.tuple(topics, claims, fc.nat(2)).map(([topics, claims, generation]) => {
+    return subscription(topics.join(''), claims.join(' '), generation)
+  })
+  const counts = fc.record({ a: fc.nat(7), b: fc.nat(7), c: fc.nat(7), d: fc.nat(7) })
+
+  test('get all partitions of their topics once, and none has two more than one that could take some', () => {
+    fc.assert(
+      fc.property(fc.array(member, { minLength: 1, maxLength: 5 }), counts, (members, counts) => {
+        const group = Object.fromEntries(members.map((member, i) => [`m${i}`, member]))
+        const shares = Object.entries(assign(group, counts)).map(([name, text]) => {
+          return { topics: group[name]!.topics, partitions: text.split(' ').filter(Boolean) }
+        })
+        const read = Object.entries(counts).flatMap(([topic, count]) => {
+          const isRead = members.some(({ topics }) => topics.includes(topic))
+          return isRead ? Array.from({ length: count }, (_, i) => `${topic}${i}`) : []
+        })
+        expect(shares.flatMap(({ partitions }) => partitions).toSorted()).toEqual(read.toSorted())
+        for (const { topics, partitions } of shares) {
+          for (const one of partitions) {
+            expect(topics).toContain(one[0])
+            const others = shares.filter(({ topics }) => topics.includes(one[0]!))
+            for (const other of others) expect(partitions.length - other.partitions.length).toBeLessThan(2)
+          }
+        }
+      }),
+    )
+  })
+})
 
 describe('when members join or leave', () => {
   const partitions = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 })

@@ -131,7 +131,10 @@ test('what the leader assigns reaches each member, and a member of no busgate le
   expect(decodeAssignment(asked!.fields[6][1].assignment)).toMatchObject({ partitions: shares.get('other-1') })
   const foreign = { version: 0, assignedPartitions: [{ topic: 'commands', partitions: [2] }], userData: '' }
   brokers.next('SyncGroup', { assignment: encodeConsumerProtocolAssignment(foreign) })
-  expect(await errorOf(coordinator.sync(me, null))).toMatchObject({ asks: 'taken' })
+  expect(await errorOf(coordinator.sync(me, null))).toMatchObject({
+    asks: 'taken',
+    message: expect.stringMatching(/^its members use another protocol\. Another program/),
+  })
   expect(brokers.of('SyncGroup')[1]!.fields[6]).toEqual([])
 })
 
@@ -164,6 +167,49 @@ describe('the refusal of a heartbeat', () => {
     await brokers.clock.pass(4_000)
     expect((await error).asks).toBe('wait')
   })
+})
+
+describe('an answer that does not come', () => {
+  test.each([
+    ['a join', 6_000, 35_000, (one: Coordinator) => one.join('me-1', nothing, () => {})],
+    ['a join', 40_000, 85_000, (one: Coordinator) => one.join('me-1', nothing, () => {})],
+    ['an assignment', 6_000, 11_000, (one: Coordinator) => one.sync(me, null)],
+    ['an assignment', 40_000, 45_000, (one: Coordinator) => one.sync(me, null)],
+  ])(
+    'to %s is waited for as long as the others may take, with a session time-out of %d ms for %d ms',
+    async (_, sessionTimeoutMs, ms, ask) => {
+      const { brokers, coordinator } = setUp({ sessionTimeoutMs })
+      for (const api of ['JoinGroup', 'SyncGroup']) brokers.always(api, new Promise(() => {}))
+      let isOver = false
+      const error = errorOf(ask(coordinator)).finally(() => {
+        isOver = true
+      })
+      await brokers.clock.pass(ms - 1)
+      expect(isOver).toBe(false)
+      await brokers.clock.pass(1)
+      expect((await error).asks).toBe('wait')
+    },
+  )
+})
+
+test('a refusal about other members is explained only by a process that has announced itself, and no other refusal is', async () => {
+  for (const [type, announced] of [
+    ['INCONSISTENT_GROUP_PROTOCOL', false],
+    ['GROUP_AUTHORIZATION_FAILED', true],
+  ] as const) {
+    const { brokers, coordinator } = setUp(announced ? { announcement: here } : {})
+    brokers.next('JoinGroup', refusal(type))
+    expect((await errorOf(coordinator.join('me-1', nothing, () => {}))).message).toContain(
+      type === 'INCONSISTENT_GROUP_PROTOCOL' ? 'Another program' : 'Grant this',
+    )
+    expect(brokers.of('DescribeGroups')).toEqual([])
+  }
+})
+
+test('a leave ends once the coordinator has answered, and with its refusal', async () => {
+  const { brokers, coordinator } = setUp()
+  brokers.next('LeaveGroup', refusal('UNKNOWN_MEMBER_ID'))
+  expect((await errorOf(coordinator.leave('me-1'))).asks).toBe('join as new')
 })
 
 test('only a member without a fixed name leaves the group when its process ends', async () => {
@@ -211,6 +257,7 @@ describe('before a process joins', () => {
       ({ asks }) => asks,
     )
     expect(error).toBe(isRefused ? 'taken' : null)
+    expect(brokers.of('DescribeGroups')[0]!.fields).toEqual([['workers'], false])
   })
 
   test('an outage of the coordinator is no refusal', async () => {

@@ -96,7 +96,7 @@ describe('a leader look-up that fails while a fetch is in flight', () => {
     const { leader } = cluster
     cluster.always('Fetch', () => answer.promise)
     cluster.leader = wanted => {
-      if (clock.monotonic() > 5_500 || wanted.partition !== 0) return leader.call(cluster, wanted)
+      if (clock.elapsed > 5_500 || wanted.partition !== 0) return leader.call(cluster, wanted)
       lookUps++
       return lookUp.promise
     }
@@ -152,7 +152,7 @@ test('a reader of a log that is cut continues at its new beginning at once, howe
   read(0)
   for (let i = 0; i < 40; i++) await pass(0)
   expect(fetches().length).toBeGreaterThan(40)
-  expect([clock.monotonic(), warnings]).toEqual([0, []])
+  expect([clock.elapsed, warnings]).toEqual([0, []])
 })
 
 test('a reader continues at its offset if a broker wrongly said OFFSET_OUT_OF_RANGE', async () => {

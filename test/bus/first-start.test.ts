@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { BusUnavailable } from '../../src/bus/port.ts'
-import { ManualClock } from '../support/clock.ts'
+import { anHour, ManualClock } from '../support/clock.ts'
 import { buildGroup, openGroup } from '../support/group.ts'
 import { buildLog } from '../support/sessions.ts'
 
@@ -26,7 +26,7 @@ describe('the first start of a group', () => {
   })
 
   test('fails if a topic is not empty and kafka.startFrom does not say where to start', async () => {
-    const clock = new ManualClock()
+    const clock = new ManualClock(anHour)
     const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
     const expected = expect(refused).rejects.toThrow(
       /group busgate has no committed offset on commands, which is not empty.*correct it.*set kafka.startFrom \(BUSGATE_KAFKA_START_FROM\) to earliest/,
@@ -38,7 +38,7 @@ describe('the first start of a group', () => {
   })
 
   test("does not fail if a topic filled up while the group's first members started", async () => {
-    const clock = new ManualClock()
+    const clock = new ManualClock(anHour)
     const logs = [buildLog(1), buildLog(1)]
     const starting = buildGroup(2, { startFrom: 'fail', logs, clock, members: () => true })
     await clock.pass(9_000)
@@ -51,7 +51,7 @@ describe('the first start of a group', () => {
   })
 
   test('fails after a minute if its members commit nothing', async () => {
-    const clock = new ManualClock()
+    const clock = new ManualClock(anHour)
     const starting = buildGroup(1, { startFrom: 'fail', logs: [buildLog(1)], clock, members: () => true })
     const expected = expect(starting).rejects.toThrow(/no committed offset on commands, which is not empty/)
     await clock.pass(61_000)
@@ -95,7 +95,7 @@ describe('the first start of a group', () => {
   })
 
   test("with startFrom latest waits until the group's first member has committed its starting offsets", async () => {
-    const clock = new ManualClock()
+    const clock = new ManualClock(anHour)
     const logs = [buildLog(2), buildLog(2)]
     const starting = buildGroup(2, { startFrom: 'latest', logs, clock, members: () => true })
     let hasBegun = false
@@ -116,7 +116,7 @@ describe('the first start of a group', () => {
   })
 
   test('with startFrom latest waits at most a minute if the members do not read the topic', async () => {
-    const clock = new ManualClock()
+    const clock = new ManualClock(anHour)
     const logs = [buildLog(2)]
     const starting = buildGroup(1, { startFrom: 'latest', logs, clock, members: () => true })
     await clock.pass(30_000)
@@ -129,7 +129,7 @@ describe('the first start of a group', () => {
   })
 
   test('with startFrom latest does not count partitions as added that another process has not opened yet', async () => {
-    const clock = new ManualClock()
+    const clock = new ManualClock(anHour)
     const logs = [buildLog(2), buildLog(2)]
     logs[0]!.committed = { offset: 2, metadata: '1;process A;1;' }
     const starting = buildGroup(2, { startFrom: 'latest', logs, clock })

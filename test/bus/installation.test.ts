@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { differenceFrom, protocolOf } from '../../src/bus/membership/installation.ts'
+import { differenceFrom, isOwningProtocol, protocolOf } from '../../src/bus/membership/installation.ts'
 
 const installation = fc
   .array(
@@ -15,6 +15,19 @@ test('two processes have one protocol exactly if nothing of their installations 
       expect(differenceFrom(mine, [other]) === null).toBe(protocolOf(mine) === protocolOf(other))
     }),
   )
+})
+
+test('processes of two versions are in one group if their installations are the same, which no other program is in', () => {
+  const installation = { 'topics.results': 'results', 'gateway.url': 'https://gateway.example' }
+  const protocol = protocolOf({ host: 'any', installation })
+  expect(protocol).toBe('busgate:qEEFu1eOiY51EOB0oGNdxt')
+  expect([protocol, 'range'].map(isOwningProtocol)).toEqual([true, false])
+})
+
+test('a setting that only one of two installations has is named as such', () => {
+  const [bare, full] = [{}, { 'gateway.url': 'https://one' }].map(installation => ({ host: 'me', installation }))
+  expect(differenceFrom(bare!, [full!])).toMatch(/gateway\.url is not set here and https:\/\/one there$/)
+  expect(differenceFrom(full!, [bare!])).toMatch(/gateway\.url is https:\/\/one here and not set there$/)
 })
 
 test.each([

@@ -82,6 +82,18 @@ test('a process joins no group whose brokers accept commits of old generations',
   expect(asked()).not.toContain('JoinGroup')
 })
 
+test.each([
+  [
+    'TRANSACTIONAL_ID_AUTHORIZATION_FAILED',
+    /Grant this client the rights .* on transactional ids that begin with workers-\.$/,
+  ],
+  ['CLUSTER_AUTHORIZATION_FAILED', /^(?!.*Grant this client the rights)/],
+])('a process that may not begin transactions (%s) says what to grant', async (type, message) => {
+  const { join, cluster } = setUp()
+  cluster.next('InitProducerId', refusal(type))
+  await expect(join()).rejects.toThrow(message)
+})
+
 test('a process that a full group refuses gives its member id back, and may try again', async () => {
   const { join, cluster } = setUp({ full: true })
   await expect(join()).rejects.toThrow(BusUnavailable)

@@ -31,13 +31,14 @@ const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
 })
 
 test('new records count as lag although the full window stops reading', async () => {
-  const { logs, deliver, clock, ownership, commit } = await openGroup(1)
+  const { logs, deliver, clock, ownership, commit, listener } = await openGroup(1)
   await commit()
   logs[0]!.append(windowSize + 10)
   deliver(0)
   logs[0]!.append(500)
   await clock.pass(5_000)
   expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
+  expect(listener.cuts).toEqual([])
 })
 
 describe('a log that was cut', () => {
@@ -55,6 +56,75 @@ describe('a log that was cut', () => {
     for (const offset of [0, 2]) listener.session().settle(offset, [])
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
+  })
+
+  test('is told of at once if shelved records are lost, although later ones have been read', async () => {
+    const { logs, deliver, listener, commit, cuts, clock } = await openGroup(1)
+    await commit()
+    logs[0]!.append(6)
+    deliver(0)
+    const session = listener.session()
+    session.shelve([0, 1, 2])
+    session.recall([0, 1])
+    logs[0]!.cut(2)
+    await clock.pass(5_000)
+    expect(cuts).toEqual([lost({ unsent: 2, unsentOffsets: '0-1' })])
+    expect([listener.cuts, session.recalling]).toEqual([[2], false])
+    logs[0]!.cut(4)
+    await clock.pass(5_000)
+    expect(cuts.slice(1)).toEqual([lost({ unsent: 1, unsentOffsets: '2' })])
+  })
+
+  test('loses nothing that was read, even if it waits for memory', async () => {
+    const log = buildLog(0)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    await other.commit()
+    log.append(12)
+    other.deliver()
+    expect(await intend(other, 9)).toBe(true)
+    const { logs, ownership, tps, listener, commit, cuts, driverOf } = await openGroup(1, {
+      ...{ logs: [log], known: true },
+      backlog: { records: 8, bytes: 1 << 30 },
+    })
+    for (let read = 0; read < 12; read += 6) ownership.batch(driverOf(0).fetch(6))
+    const taken = listener.fresh.length
+    logs[0]!.append(1)
+    ownership.batch(driverOf(0).fetch())
+    logs[0]!.cut(13)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    for (let offset = 0; offset < 13; offset++) {
+      listener.session().settle(offset, [])
+      await commit()
+    }
+    expect(taken).toBeLessThan(12)
+    expect(cuts).toEqual([])
+    const keys = Array.from({ length: 13 }, (_, i) => String(i))
+    expect([listener.freshKeys, listener.doubtedKeys]).toEqual([keys.filter(key => key !== '9'), ['9']])
+  })
+
+  test('at its beginning as far as it was read is read on by the same session', async () => {
+    const { logs, deliver, ownership, tps, listener, told } = await openGroup(1)
+    logs[0]!.append(3)
+    deliver(0)
+    logs[0]!.cut(3)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    logs[0]!.append(1)
+    deliver(0)
+    expect([listener.freshKeys, told]).toEqual([['0', '1', '2', '3'], ['session.opened 0']])
+  })
+
+  test('while no session is open on it is read from its new beginning on', async () => {
+    const { logs, deliver, ownership, tps, listener, commit, reopen } = await openGroup(1)
+    await commit()
+    logs[0]!.append(3)
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit('failed')
+    logs[0]!.cut(2)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    await reopen()
+    deliver(0)
+    expect(listener.freshKeys.slice(3)).toEqual(['2'])
   })
 
   test('loses only the shelved records below its new beginning; the others are read again', async () => {
@@ -163,7 +233,7 @@ describe('a log that was cut', () => {
     const group = await openGroup(1, { logs: [log], known: true, lookBackMs: 1_000 })
     expect(group.told).toEqual(['session.openFailed 0'])
     await waitUntilOpen(group)
-    expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
+    expect(group.clock.elapsed).toBe(5_000)
     expect(group.cuts).toEqual([lost({ end: { from: 3, to: 6 } })]) // all of it was done
     log.append(1)
     group.deliver(0)
@@ -234,6 +304,53 @@ describe('a log that was cut', () => {
     deliver(0)
     expect(cuts).toEqual([lost({ end: { from: 6, to: 9 } }), lost({ end: { from: 4, to: 9 } })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
+  })
+
+  test.each([
+    [6, 4],
+    [4, 6],
+  ])(
+    'at its end to %d and to %d before a commit lost what lies behind the lower, until that is committed',
+    async (...ends) => {
+      const { logs, listener, deliver, commit, ownership, tps, reopen } = await openGroup(1)
+      await commit()
+      logs[0]!.append(9)
+      deliver(0)
+      for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
+      await commit()
+      for (const end of ends) {
+        deliver(0)
+        logs[0]!.truncate(end)
+        ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+        logs[0]!.append(9 - end)
+        await reopen()
+      }
+      const before = listener.fresh.length
+      deliver(0)
+      expect(listener.freshKeys.slice(before)).toEqual(['0', '4', '5', '6', '7', '8'])
+    },
+  )
+
+  test('at its end for a moment is waited for each time for five seconds, since its leader may not know the end yet', async () => {
+    const group = await openGroup(1)
+    const { logs, deliver, commit, clock, ownership, tps, reopen, acquire, cuts, listener } = group
+    await commit()
+    logs[0]!.append(5)
+    deliver(0)
+    for (let offset = 0; offset < 5; offset++) listener.session().settle(offset, [])
+    await commit()
+    for (const hidden of [4_000, 4_000]) {
+      ownership.gone(tps[0]!, new Error('its leader is elected anew'))
+      logs[0]!.end = 3
+      for (let waited = 0; waited < hidden; waited += 500) {
+        await clock.pass(500)
+        await acquire([0])
+      }
+      logs[0]!.end = 5
+      await reopen()
+      await waitUntilOpen(group)
+    }
+    expect(cuts).toEqual([])
   })
 
   test('at its end during a commit is remembered although the commit succeeds', async () => {
@@ -316,6 +433,23 @@ describe('a log that was cut', () => {
     }
   })
 
+  test("loses no result, although the group's progress is deleted, too", async () => {
+    const log = buildLog(3)
+    const known = { foundSeq: 0, confirmed: { offset: 1, metadata: '1;this process;3;' }, lastEnd: 3 }
+    const owner = buildOwner(log, { known })
+    const first = await owner.open()
+    first.deliver()
+    expect(await intend(first, 1)).toBe(true)
+    log.cut(3)
+    const second = await owner.open()
+    await second.commit()
+    log.committed = null
+    const third = await owner.open()
+    first.session.settle(1, result(1))
+    await third.commit()
+    expect([log.published, owner.ledger.size]).toEqual([result(1), 0])
+  })
+
   test('never tells of a command in flight as unsent, however often the commit of the loss fails', async () => {
     const log = buildLog(3)
     const owner = buildOwner(log)
@@ -363,7 +497,8 @@ describe('a topic that is deleted and recreated', () => {
   }
 
   test('publishes no result twice if its commit ends after the deletion', async () => {
-    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen } = await startWithUncommittedResult()
+    const { logs, commit, clock, ownership, tps, sharedCommits, before, reopen, leaving } =
+      await startWithUncommittedResult()
     await clock.pass(commitDueMs)
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     sharedCommits.end()
@@ -373,6 +508,8 @@ describe('a topic that is deleted and recreated', () => {
     before.settle(4, result(4))
     await commit()
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
+    leaving.end()
+    await ownership.leave() // nothing is left to commit
   })
 
   test('is read from its beginning, without the state of the old one', async () => {
@@ -423,6 +560,8 @@ describe('a topic that is deleted and recreated', () => {
     await reopen()
     const told = lost({ anew: true, unsent: 2, unread: 1, unsentOffsets: '0, 2, 4' })
     expect(cuts).toEqual([told])
+    log.append(4)
+    deliver(0)
     ownership.gone(tps[0]!, new Error('another broker has just learnt of it'))
     await reopen()
     expect(cuts).toEqual([told, told]) // the first was not committed

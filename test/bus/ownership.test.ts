@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
 import { settled } from '../support/clock.ts'
 import { buildGroup, openGroup } from '../support/group.ts'
-import { result } from '../support/sessions.ts'
+import { buildLog, result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -88,6 +88,22 @@ describe('a session that is lost', () => {
     expect(listener.freshKeys).toEqual(['0', '1', '2', '1', '2'])
   })
 
+  test('is reopened at its last commit although the broker has lost that, and remembers an earlier one', async () => {
+    const { logs, listener, ownership, tps, deliver, commit, reopen } = await openGroup(1)
+    logs[0]!.append(3)
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit()
+    const { committed } = logs[0]!
+    listener.session().settle(1, [])
+    await commit()
+    logs[0]!.committed = committed
+    ownership.gone(tps[0]!, new Error('the broker has restarted'))
+    await reopen()
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '2'])
+  })
+
   test('is not reopened if its partition is revoked meanwhile', async () => {
     const { clock, logs, listener, deliver, commit, assign, drivers, told } = await openGroup(1)
     logs[0]!.append(1)
@@ -115,6 +131,17 @@ describe('after a rebalance, a partition', () => {
       expect([listener.sessions.size, told, drivers[0]!.length]).toEqual([0, [], 2])
     },
   )
+
+  test('that was revoked while it was being opened is told of no loss', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, acquire, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await assign()
+    await acquire([0])
+    expect(cuts).toEqual([])
+  })
 
   test('that was revoked and assigned again while it was being opened is opened once', async () => {
     const { assign, drivers, listener, told } = await buildGroup(1)

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { CommitCycle } from '../../src/bus/transactions/commit-cycle.ts'
 import { SessionCommits } from '../../src/bus/transactions/session-commits.ts'
 import { buildRecord } from '../support/bus.ts'
-import { ManualClock, settled } from '../support/clock.ts'
+import { anHour, ManualClock, settled } from '../support/clock.ts'
 
 /** How long a commit that nobody waits for is delayed to collect more, in milliseconds. */
 const delayMs = 70
 
 /** The commits of a session. Each ends when the test calls `succeed`. */
 function setUp() {
-  const clock = new ManualClock()
+  const clock = new ManualClock(anHour)
   const running: { resolve: () => void }[] = []
   const commits: { at: number; keys: string[] }[] = []
   const cycle = new CommitCycle({
@@ -17,7 +17,7 @@ function setUp() {
     transact(parts) {
       expect(running).toHaveLength(0) // they never overlap
       commits.push({
-        at: clock.monotonic(),
+        at: clock.elapsed,
         keys: parts.flatMap(({ records }) => records.map(({ key }) => String(key))),
       })
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -81,6 +81,94 @@ describe('a commit', () => {
     expect(clock.pending).toBe(0)
     await clock.pass(10_000)
     expect(commits).toHaveLength(1)
+  })
+
+  test('includes records that are the outcome of no offset', async () => {
+    const { clock, group, commits } = setUp()
+    group.add([buildRecord('results', 'a')])
+    await clock.pass(delayMs)
+    expect(commits).toEqual([{ at: delayMs, keys: ['a'] }])
+  })
+
+  test('is waited for by those whose changes it includes, and hurried by those that cannot go on before', async () => {
+    const { clock, group, commits, settle, succeed } = setUp()
+    const ended: string[] = []
+    const wait = (name: string, isUrgent = false) => void group.next(isUrgent).then(() => ended.push(name))
+    wait('nothing')
+    await settled()
+    expect([ended, group.busy]).toEqual([['nothing'], false])
+    settle(1)
+    wait('first, patiently')
+    await clock.pass(delayMs - 1)
+    expect(commits).toEqual([])
+    wait('first')
+    await clock.pass(delayMs)
+    expect(commits.map(({ keys }) => keys)).toEqual([['1']])
+    wait('first, as it runs', true)
+    expect(group.busy).toBe(true)
+    settle(2)
+    wait('second', true)
+    await succeed()
+    expect(ended.splice(1).toSorted()).toEqual(['first', 'first, as it runs', 'first, patiently'])
+    expect(group.busy).toBe(true)
+    await clock.pass(20)
+    await succeed()
+    expect([ended, group.busy]).toEqual([['nothing', 'second'], false])
+    expect(commits.map(({ keys }) => keys)).toEqual([['1'], ['2']])
+  })
+
+  test('is hurried by one that cannot go on before it', async () => {
+    const { clock, group, commits, settle } = setUp()
+    settle(1)
+    void group.next(false)
+    void group.next(true)
+    await clock.pass(0)
+    expect(commits).toEqual([{ at: 0, keys: ['1'] }])
+  })
+
+  test('of results that were reported during another one waits for more as usual', async () => {
+    const { clock, commits, settle, succeed } = setUp()
+    settle(1)
+    await clock.pass(delayMs + 10)
+    settle(2)
+    await clock.pass(40)
+    await succeed()
+    await clock.pass(delayMs)
+    expect(commits.map(({ at }) => at)).toEqual([delayMs, 2 * delayMs + 50])
+  })
+
+  test('confirms only the intents that are reported after others were taken back', async () => {
+    const { group, clock, succeed } = setUp()
+    const before = group.intend([1])
+    expect(group.takeBack()).toEqual([1])
+    const after = group.intend([2])
+    await clock.pass(delayMs)
+    await succeed()
+    expect(await Promise.all([before, after])).toEqual([false, true])
+  })
+
+  test('is still waited for by others when intents are taken back', async () => {
+    const { group, clock, settle, succeed } = setUp()
+    const ended: string[] = []
+    const wait = (name: string) => void group.next(true).then(() => ended.push(name))
+    settle(1)
+    void group.intend([2])
+    wait('for its result')
+    group.takeBack()
+    await clock.pass(20)
+    expect(ended).toEqual([])
+    void group.intend([3])
+    wait('for its intent')
+    group.takeBack()
+    settle(4)
+    wait('for its next result')
+    await settled()
+    expect(ended).toEqual([])
+    await succeed()
+    expect(ended).toEqual(['for its result', 'for its intent'])
+    await clock.pass(20)
+    await succeed()
+    expect(ended.at(-1)).toBe('for its next result')
   })
 
   test('let nobody wait for intents that were taken back', async () => {

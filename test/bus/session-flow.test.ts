@@ -74,6 +74,59 @@ describe('back-pressure', () => {
     expect(driver.paused).toBe(false)
   })
 
+  test('says that it is full while it can take no more, except records that wait for the window', async () => {
+    const { session, driver, deliver, commit } = await buildOwner(buildLog(100), {
+      backlog: { records: 10, bytes: 1 << 30 },
+    }).open()
+    const states: boolean[][] = []
+    const note = () => states.push([session.full, driver.paused])
+    const settle = async (from: number, to: number) => {
+      for (let offset = from; offset < to; offset++) session.settle(offset, [])
+      await commit()
+    }
+    deliver(5)
+    note()
+    deliver(5)
+    note()
+    deliver(1) // it was on its way
+    note()
+    await settle(0, 5)
+    note()
+    await settle(5, 6)
+    note()
+    expect(states).toEqual([
+      [false, false],
+      [true, true],
+      [true, true],
+      [true, true],
+      [false, false],
+    ])
+    const log = buildLog(windowSize + 1)
+    const narrow = await buildOwner(log).open()
+    narrow.deliver()
+    expect([narrow.session.full, narrow.driver.paused]).toEqual([false, true])
+  })
+
+  test('delivers no record while the listener handles others, and none after it has failed', async () => {
+    const log = buildLog(6)
+    log.records.splice(0, 6, ...log.records.map(record => ({ ...record, key: null, value: Buffer.alloc(40_000) })))
+    const process = buildOwner(log)
+    let depth = 0
+    const depths: number[] = []
+    process.listener.onFresh = (session, records) => {
+      depths.push(++depth)
+      session.shelve(records.map(({ offset }) => offset))
+      depth--
+      if (process.listener.fresh.length > 3) throw new Error('it fails')
+    }
+    const { deliver } = await process.open()
+    deliver()
+    expect(process.listener.fresh.length).toBeGreaterThan(3)
+    expect(process.listener.fresh.length).toBeLessThan(6)
+    expect(new Set(depths)).toEqual(new Set([1]))
+    expect(process.losses).toEqual(['handle: it fails'])
+  })
+
   test('counts the decoded command of a record until the record is settled', async () => {
     const log = buildLog(100)
     const [first, second] = log.records
@@ -153,15 +206,15 @@ describe('a shelved record', () => {
     const { session, driver, deliver } = await process.open()
     deliver(8)
     session.shelve([2, 3, 4, 5])
-    session.recall([4, 2])
+    session.recall([4, 2, 3])
     expect([session.recalling, driver.position]).toEqual([true, 2])
     deliver(1)
     deliver(2)
     expect([session.recalling, driver.position]).toEqual([false, 8])
-    expect(process.listener.recalledKeys).toEqual(['2', '4'])
+    expect(process.listener.recalledKeys).toEqual(['2', '3', '4'])
     deliver()
     expect(process.listener.freshKeys).toEqual(Array.from({ length: 12 }, (_, i) => String(i)))
-    expect(process.listener.recalledKeys).toEqual(['2', '4'])
+    expect(process.listener.recalledKeys).toEqual(['2', '3', '4'])
   })
 
   test('is read again although the window is full and the memory is nearly full', async () => {
@@ -199,6 +252,39 @@ describe('a shelved record', () => {
     expect(process.listener.fresh).toHaveLength(windowSize + 1)
   })
 
+  test('counts in memory again, and is announced once, also if the log has lost it', async () => {
+    const log = buildLog(8)
+    const process = buildOwner(log, small)
+    const calls: number[] = []
+    Object.assign(process.listener, { recalled: (_: unknown, { length }: unknown[]) => calls.push(length) })
+    const { session, driver, deliver } = await process.open()
+    deliver(4)
+    session.shelve([0, 1, 2])
+    session.recall([0, 1, 2])
+    deliver(3)
+    expect([calls, session.full, driver.paused]).toEqual([[3], true, true])
+    session.shelve([0, 1, 2])
+    deliver(1)
+    log.records.splice(1, 1)
+    session.recall([1])
+    deliver(2)
+    expect([calls, session.recalling]).toEqual([[3, 0], false])
+  })
+
+  test('is recalled only if it is one: not a settled, held or lost record, and none of which nothing is known yet', async () => {
+    const process = buildOwner(buildLog(8))
+    const { session, driver, deliver, commit } = await process.open()
+    deliver(6)
+    session.shelve([2, 4])
+    for (const offset of [0, 2]) session.settle(offset, [])
+    await commit()
+    session.recall([0, 1, 2, 3, 5, 6, 7])
+    expect([session.recalling, driver.position]).toEqual([false, 6])
+    void session.intend([4])
+    session.recall([4])
+    expect([session.recalling, driver.position]).toEqual([false, 6])
+  })
+
   test('can be sent, settled and shelved again like any other', async () => {
     const log = buildLog(3)
     const process = buildOwner(log, small)
@@ -225,10 +311,10 @@ describe('a shelved record', () => {
     const process = buildOwner(log)
     const { session, deliver } = await process.open()
     deliver()
-    session.shelve([1, 2, 4])
+    session.shelve([0, 1, 2, 3, 4])
     const unreadable = { code: 'BATCH_CORRUPT', message: 'its checksum is wrong', lastOffset: 3 } as const
     log.records.splice(0, 4, { offset: 1, timestamp: 0, key: null, value: null, headers: {}, unreadable })
-    session.recall([1, 2, 4])
+    session.recall([0, 1, 2, 3, 4])
     deliver()
     expect(session.recalling).toBe(false)
     expect(
@@ -236,8 +322,10 @@ describe('a shelved record', () => {
     ).toEqual([
       [1, 1],
       [2, 2],
+      [3, 3],
       [4, undefined],
     ])
+    expect(process.lost.map(({ ranges }) => ranges)).toEqual([[{ kind: 'unsent', first: 0, last: 0 }]])
   })
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { BusRecord } from '../../src/bus/port.ts'
 import { buildRecord } from '../support/bus.ts'
 import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, result } from '../support/sessions.ts'
 
@@ -35,6 +36,39 @@ test.each([
   const { session } = await buildOwner(log, { known }).open()
   expect(session.position).toBe(position)
   expect(session.taken!.stale).toBe(position === 3)
+})
+
+test('the last settled records are read again as history, and take no room', async () => {
+  const log = buildLog(6)
+  log.committed = { offset: 4, metadata: '1;another process;8;CA==' } // 5 is done
+  const process = buildOwner(log, { lookBack: 3, backlog: { records: 2, bytes: 1 << 30 } })
+  const { session, driver, deliver } = await process.open()
+  deliver(3)
+  expect([session.windowUsed, driver.paused]).toEqual([0, false])
+  deliver()
+  expect([process.listener.pastKeys, process.listener.freshKeys]).toEqual([['1', '2', '3', '5'], ['4']])
+  expect([session.windowUsed, session.full]).toEqual([2 / 8192, false])
+})
+
+test('a POST that was in flight when its session was lost is told of, and its command is new once it was not sent', async () => {
+  const log = buildLog(2)
+  const process = buildOwner(log)
+  const inFlight: string[] = []
+  Object.assign(process.listener, {
+    inFlight: (_: unknown, records: readonly BusRecord[]) => inFlight.push(...records.map(({ key }) => String(key))),
+  })
+  const first = await process.open()
+  first.deliver()
+  expect(await intend(first, 0)).toBe(true)
+  first.session.close()
+  const second = await process.open()
+  second.deliver()
+  expect([inFlight, process.listener.freshKeys]).toEqual([['0'], ['0', '1', '1']])
+  first.session.release(0)
+  expect(process.listener.freshKeys).toEqual(['0', '1', '1', '0'])
+  expect(await intend(second, 0)).toBe(true)
+  second.session.release(0) // who releases it has it already
+  expect(process.listener.freshKeys).toEqual(['0', '1', '1', '0'])
 })
 
 test('committed intents that were never POSTed are released at once, so that no later owner has doubts', async () => {

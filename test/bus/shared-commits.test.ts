@@ -46,6 +46,30 @@ describe('a process that commits all its partitions together', () => {
     expect(sharedCommits.began.slice(before)).toEqual([[0], [1]])
   })
 
+  test('commits an intent at once, although another partition has a result meanwhile that could wait', async () => {
+    const { sharedCommits, sessionOf, clock } = await openTogether()
+    const before = sharedCommits.began.length
+    void sessionOf(0).intend([1])
+    sessionOf(1).settle(0, result(0))
+    await clock.pass(20)
+    expect(sharedCommits.began.slice(before)).toEqual([[0, 1]])
+  })
+
+  test('commits nothing of a partition that it has lost meanwhile', async () => {
+    const { sharedCommits, sessionOf, ownership, clock, tps, logs } = await openTogether()
+    const before = sharedCommits.began.length
+    for (const partition of [0, 1]) sessionOf(partition).settle(0, result(0))
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    await clock.pass(commitDueMs)
+    sharedCommits.end()
+    await settled()
+    sessionOf(2).settle(0, result(0))
+    ownership.gone(tps[2]!, new Error('there is no such topic'))
+    await clock.pass(commitDueMs)
+    expect(sharedCommits.began.slice(before)).toEqual([[1]])
+    expect(logs.map(({ published }) => published.length)).toEqual([0, 1, 0])
+  })
+
   test('waits 200 ms after a failed commit before it reopens them', async () => {
     const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
     sessionOf(0).settle(0, [])
@@ -69,6 +93,20 @@ describe('during a rebalance', () => {
     expect(sharedCommits.began).toHaveLength(before)
     ownership.assigned(tps, true)
     await settled()
+    await commit()
+    expect(logs[1]!.published).toHaveLength(1)
+  })
+
+  test('a process that is no member any more commits nothing that was due when it joins again', async () => {
+    const { sharedCommits, sessionOf, ownership, clock, lease, tps, commit, logs } = await openTogether()
+    const before = sharedCommits.began.length
+    lease.holds = false
+    sessionOf(1).settle(0, result(0))
+    await ownership.joining()
+    await clock.pass(5_000)
+    expect(sharedCommits.began).toHaveLength(before)
+    lease.holds = true
+    ownership.assigned(tps, true)
     await commit()
     expect(logs[1]!.published).toHaveLength(1)
   })

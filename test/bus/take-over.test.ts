@@ -3,12 +3,12 @@ import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { KafkaSharedCommits } from '../../src/bus/transactions/shared-commits.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { FakeCluster } from '../support/fake-cluster.ts'
+import { codeOf, FakeCluster } from '../support/fake-cluster.ts'
 
 const groupId = 'group'
 const high = 9
 
-function setUp() {
+function setUp(options: { instanceId?: string } = {}) {
   const cluster = new FakeCluster()
   const { clock } = cluster
   const telemetry = new Telemetry()
@@ -18,6 +18,7 @@ function setUp() {
   const commits = new KafkaSharedCommits({
     ...{ brokers: cluster as unknown as Brokers, clock, groupId, process: 'me', compression: 'none', telemetry },
     logs: { ends: async tp => ({ ...tp, low: 0, high }) },
+    ...options,
     member,
     limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),
   })
@@ -47,6 +48,24 @@ test('a take-over writes its barrier only once the last commit has settled, whic
   await acquired
   const steps = cluster.asked.map(({ api }) => api).filter(api => api === 'OffsetFetch' || api === 'TxnOffsetCommit')
   expect(steps).toEqual(['OffsetFetch', 'OffsetFetch', 'OffsetFetch', 'TxnOffsetCommit', 'OffsetFetch'])
+})
+
+test('a take-over fails at once if the coordinator refuses to tell the progress', async () => {
+  const { cluster, commits } = setUp()
+  cluster.always('OffsetFetch', (fields: unknown[]) => {
+    const { groups } = cluster.offsets(fields) as { groups: { topics: { partitions: { errorCode: number }[] }[] }[] }
+    for (const one of groups[0]!.topics[0]!.partitions) one.errorCode = codeOf('TOPIC_AUTHORIZATION_FAILED')
+    return { groups }
+  })
+  await expect(commits.acquire({ topic: 'commands', partition: 0 })).rejects.toMatchObject({
+    type: 'TOPIC_AUTHORIZATION_FAILED',
+  })
+})
+
+test('a static member commits under its name', async () => {
+  const { cluster, commits } = setUp({ instanceId: 'static' })
+  await commits.commit([{ topic: 'commands', partition: 0, records: [], offset: 5, metadata: '' }])
+  expect(cluster.of('TxnOffsetCommit').map(({ fields }) => fields.slice(4, 7))).toEqual([[3, 'me', 'static']])
 })
 
 test('the hanging transaction of a dead process is aborted, and no transaction of a live one', async () => {

@@ -4,7 +4,7 @@ import { loadSettings } from '../../src/config/index.ts'
 import { type Change, keyOf, writeChange } from '../../src/control/change.ts'
 import { followControls } from '../../src/control/follow.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { ManualClock, settled } from '../support/clock.ts'
+import { anHour, ManualClock, settled } from '../support/clock.ts'
 import { buildPause, buildResume } from '../support/control.ts'
 
 const settings = loadSettings({ env: {}, overrides: { topics: { control: 'control' } } })
@@ -27,7 +27,7 @@ interface TopicOptions {
 /** Follows a control topic with the given changes, whose reading the test controls. */
 function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
   const { missing = false, caughtUp = true } = options
-  const clock = new ManualClock()
+  const clock = new ManualClock(anHour)
   const topic = {
     ...{ id: 'first', changes, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() },
     /** Resolves when the reader is at the end. */

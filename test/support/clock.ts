@@ -8,19 +8,33 @@ interface Timer {
 /** 2026-03-14, noon. */
 const epoch = Date.UTC(2026, 2, 14, 12)
 
+/** Monotonic milliseconds of a process that has run for an hour. */
+export const anHour = 3_600_000
+
 /** A clock that a test advances by hand. */
 export class ManualClock implements Clock {
   #elapsed = 0
   #suspended = 0
   #stepped = 0
   #timers: Timer[] = []
+  readonly #startsAt: number
+
+  /** @param startsAt monotonic milliseconds; other than 0, so that an instant cannot be taken for an age */
+  constructor(startsAt = 0) {
+    this.#startsAt = startsAt
+  }
+
+  /** Milliseconds since the test has begun. */
+  get elapsed(): number {
+    return this.#elapsed
+  }
 
   now(): number {
     return epoch + this.uptime() + this.#stepped
   }
 
   monotonic(): number {
-    return this.#elapsed
+    return this.#startsAt + this.#elapsed
   }
 
   uptime(): number {

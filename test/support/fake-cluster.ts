@@ -1,17 +1,18 @@
 import type { Api } from '../../src/bus/cluster/apis.ts'
 import type { Brokers, Target } from '../../src/bus/cluster/brokers.ts'
-import { type ProtocolError, protocolError } from '../../src/bus/cluster/errors.ts'
+import { type ProtocolError, protocolError, Unanswered } from '../../src/bus/cluster/errors.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import type { FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 import type { Produced, ProduceRequest } from '../../src/bus/write/produce-api.ts'
+import { limited } from '../../src/clock.ts'
 import { buildBatch } from './batches.ts'
-import { ManualClock } from './clock.ts'
+import { anHour, ManualClock } from './clock.ts'
 
 /** A request, with the fields that the library would encode. */
 export interface Asked {
   api: string
   target: Target
-  /** Monotonic milliseconds. */
+  /** Milliseconds since the test has begun. */
   at: number
   // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
   fields: any[]
@@ -59,7 +60,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   #initialised = 0
   #changed = Promise.withResolvers<void>()
 
-  constructor(clock = new ManualClock()) {
+  constructor(clock = new ManualClock(anHour)) {
     this.clock = clock
   }
 
@@ -104,8 +105,19 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
     resolve()
   }
 
-  async ask<Q extends unknown[], A>(target: Target, { name }: Api<Q, A>, fields: Q): Promise<A> {
-    this.asked.push({ api: name, target, at: this.clock.monotonic(), fields })
+  ask<Q extends unknown[], A>(
+    target: Target,
+    { name }: Api<Q, A>,
+    fields: Q,
+    how: { limitMs?: number } = {},
+  ): Promise<A> {
+    this.asked.push({ api: name, target, at: this.clock.elapsed, fields })
+    const answer = this.#answer<A>(target, name, fields)
+    if (how.limitMs === undefined) return answer
+    return limited(this.clock, how.limitMs, answer, () => new Unanswered(`no answer to ${name}`))
+  }
+
+  async #answer<A>(target: Target, name: string, fields: unknown[]): Promise<A> {
     const scripted = this.#next.get(name)?.splice(0, 1) ?? []
     for (const given of scripted.length > 0 ? scripted : [this.#always.get(name)]) {
       const answer = await (typeof given === 'function' ? given(fields, target) : given)
@@ -117,12 +129,13 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
 
   /** The response to OffsetFetch. @param unstable the partition whose offset an open transaction is about to change */
   // biome-ignore lint/suspicious/noExplicitAny: a request as the library takes it
-  offsets([[{ topics }]]: any[], unstable = ''): unknown {
+  offsets([[{ topics, memberEpoch }], requiresStable]: any[], unstable = ''): unknown {
+    if (memberEpoch !== -1) return refusal('STALE_MEMBER_EPOCH')
     const of = (topic: string, partition: number) => {
       const name = nameOf({ topic, partition })
       const { offset = -1, metadata = '' } = this.progress.get(name) ?? {}
-      const errorCode = name === unstable ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0
-      return { partitionIndex: partition, committedOffset: BigInt(offset), metadata, errorCode }
+      const errorCode = requiresStable && name === unstable ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0
+      return { partitionIndex: partition, committedOffset: BigInt(errorCode ? -1 : offset), metadata, errorCode }
     }
     const answered = topics.map(({ name, partitionIndexes }: { name: string; partitionIndexes: number[] }) => {
       return { name, partitions: partitionIndexes.map(partition => of(name, partition)) }
@@ -143,6 +156,7 @@ export class FakeCluster implements Pick<Brokers, 'ask' | 'leader' | 'partitions
   }
 
   async refresh(): Promise<void> {
+    await Promise.resolve()
     this.onRefresh()
   }
 

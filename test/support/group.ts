@@ -3,7 +3,7 @@ import type { TopicPartition } from '../../src/bus/port.ts'
 import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'
-import { ManualClock, settled } from './clock.ts'
+import { anHour, ManualClock, settled } from './clock.ts'
 import { commitDueMs, type Ending, PartitionLog, ScriptedCommits, ScriptedDriver } from './sessions.ts'
 
 /** Builds the ownership of one topic's partitions, in a group whose broker the test scripts. */
@@ -20,7 +20,7 @@ export async function buildGroup(
     members?: () => boolean
   } = {},
 ) {
-  const { clock = new ManualClock() } = options
+  const { clock = new ManualClock(anHour) } = options
   const listener = new TestListener()
   const telemetry = new Telemetry()
   const told: string[] = []

@@ -7,7 +7,7 @@ import { PartitionSession, type SessionOptions } from '../../src/bus/session/ses
 import { CommitCycle } from '../../src/bus/transactions/commit-cycle.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, TestListener } from './bus.ts'
-import { ManualClock, settled } from './clock.ts'
+import { anHour, ManualClock, settled } from './clock.ts'
 
 /** After this time everything that can be committed is due. */
 export const commitDueMs = 80
@@ -178,7 +178,7 @@ export interface OwnerOptions extends Partial<Omit<SessionOptions, 'backlog'>> {
 
 /** Builds a process that can open sessions on one partition again and again. */
 export function buildOwner(log: PartitionLog, { backlog = unlimited, ...options }: OwnerOptions = {}) {
-  const clock = new ManualClock()
+  const clock = new ManualClock(anHour)
   const listener = new TestListener()
   const ledger = new Ledger()
   const losses: string[] = []

@@ -80,7 +80,6 @@ interface Owner {
 
 class Share {
   readonly #partitions: Map<string, TopicPartition[]>
-  size = 0
 
   constructor(topics: readonly string[]) {
     this.#partitions = new Map(topics.map(topic => [topic, []]))
@@ -88,6 +87,10 @@ class Share {
 
   get partitions(): TopicPartition[] {
     return [...this.#partitions.values()].flat()
+  }
+
+  get size(): number {
+    return this.partitions.length
   }
 
   reads(topic: string): boolean {
@@ -100,12 +103,10 @@ class Share {
 
   add(tp: TopicPartition): void {
     this.#partitions.get(tp.topic)!.push(tp)
-    this.size++
   }
 
   /** Removes the topic's most recently assigned partition. */
   giveUp(topic: string): TopicPartition {
-    this.size--
     return this.#partitions.get(topic)!.pop()!
   }
 }

@@ -9,7 +9,7 @@ import {
   syncGroup,
 } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { ProtocolError } from '../cluster/errors.ts'
+import type { ProtocolError } from '../cluster/errors.ts'
 import { BusUnavailable } from '../port.ts'
 import type { Assignment, Given, Owned } from './assignment.ts'
 import {
@@ -207,8 +207,8 @@ const otherMembers = () => Object.assign(new Error('its members use another prot
 
 /** The member id in a MEMBER_ID_REQUIRED refusal. */
 function nameIn(error: unknown): string | null {
-  if (!(error instanceof ProtocolError && error.type === 'MEMBER_ID_REQUIRED')) return null
-  return (error.answer as JoinAnswer).memberId
+  const { type, answer } = error as ProtocolError
+  return type === 'MEMBER_ID_REQUIRED' ? (answer as JoinAnswer).memberId : null
 }
 
 /** @throws GroupError */

@@ -15,7 +15,9 @@ const prefix = 'busgate:'
  * protocol: processes of two installations can never be in one group, whoever comes first.
  */
 export function protocolOf({ installation }: Announcement): string {
-  const values = Object.entries(installation).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const values = Object.keys(installation)
+    .toSorted()
+    .map(setting => [setting, installation[setting]])
   return prefix + createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 22)
 }
 

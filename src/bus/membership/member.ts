@@ -118,10 +118,10 @@ export class GroupMember {
   #memberId = ''
   /** Resolves when the coordinator has assigned a member id, or when the join has ended without one. */
   #naming: Promise<void> = Promise.resolve()
-  #leads = false
-  #partitionsAt = 0
+  #leads!: boolean
+  #partitionsAt!: number
   /** Whether this member leads the group and found other partition counts than the assignment has. */
-  #partitionsChanged = false
+  #partitionsChanged!: boolean
   /** Milliseconds since the last answered heartbeat was sent; null without a lease. */
   #lease: (() => number) | null = null
   /** Why the coordinator cannot be reached now; null if it can. */
@@ -196,10 +196,10 @@ export class GroupMember {
 
   async #live(joined: () => void, refused: (error: unknown) => void): Promise<void> {
     let assigned = false
-    while (!this.#left && !this.#retiring) {
+    while (!this.#retiring) {
       try {
         await this.#join()
-        if (this.#left) break
+        if (this.#retiring) break
         assigned = true
         joined()
         await this.#stay()
@@ -211,8 +211,8 @@ export class GroupMember {
         await sleep(this.#options.clock, this.#refused(error) === 'join' ? 0 : retryMs)
       }
     }
-    await this.#beatWhile(() => true, this.#entered) // so that what is in flight can be committed
     refused(new Error('the process left the group while it was joining'))
+    void this.#beatWhile(() => true, this.#entered) // so that what is in flight can be committed
   }
 
   /** Joins one generation: drains, joins, and gets the assignment. */
@@ -225,7 +225,7 @@ export class GroupMember {
     })
     await Promise.all([drained, this.#beatWhile(() => !isDrained, this.synced)])
     this.#lease = null
-    if (this.#left || this.#retiring) return
+    if (this.#retiring) return
     const joined = await this.#enter()
     const subscribed = [...joined.subscriptions.values()].flatMap(subscription => subscription.topics)
     const counts = await transport.partitions([...new Set([...topics, ...subscribed])])
@@ -254,7 +254,6 @@ export class GroupMember {
         named()
         if (this.#left) throw new Error('the process left the group while it was joining')
       })
-      this.#memberId = joined.memberId
       this.#entered = joined
       return joined
     } finally {
@@ -262,15 +261,14 @@ export class GroupMember {
     }
   }
 
-  /** Sends heartbeats until the group rebalances. */
+  /** Sends heartbeats until the group rebalances, or this member retires. */
   async #stay(): Promise<void> {
     const { clock, partitionsAgeMs } = this.#options
-    for (let wait = this.#heartbeatMs; !this.#left; ) {
+    for (let wait = this.#heartbeatMs; ; ) {
       await this.#pause(wait)
-      if (this.#left) return
+      if (this.#retiring) return
       const asks = await this.#beat(this.synced)
       wait = asks === null ? this.#heartbeatMs : Math.min(retryMs, this.#heartbeatMs)
-      if (this.#retiring) continue
       if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
       if (this.#leads && clock.monotonic() - this.#partitionsAt > partitionsAgeMs) {
         this.#partitionsAt = clock.monotonic()
@@ -326,7 +324,7 @@ export class GroupMember {
 
   /** Logs a repeated error once. */
   #tell(error: unknown): void {
-    const trouble = `the coordinator of the group: ${error instanceof Error ? error.message : String(error)}`
+    const trouble = `the coordinator of the group: ${(error as Error).message}`
     if (trouble === this.trouble) return
     this.trouble = trouble
     this.#options.telemetry.emit('bus.log', { level: 'warn', message: trouble })

@@ -23,8 +23,7 @@ export class Refetch {
   }
 
   /** Splits a batch into requested records and records that are read for the first time. */
-  sort({ fetchedOffset, records }: Batch): { recalled: readonly BusRecord[]; onward: readonly BusRecord[] } {
-    if (fetchedOffset >= this.#onwardFrom) return { recalled: [], onward: records }
+  sort({ records }: Batch): { recalled: readonly BusRecord[]; onward: readonly BusRecord[] } {
     const recalled = records.flatMap(record => this.#wantedOf(record))
     return { recalled, onward: records.filter(({ offset }) => offset >= this.#onwardFrom) }
   }

@@ -167,8 +167,7 @@ export class PartitionSession implements Session, Participant {
     await listener.opening?.(this)
     if (!this.alive) return
     this.#committedBase = window.base
-    const offsets = Array.from({ length: window.length }, (_, i) => window.base + i)
-    const doubts = offsets.filter(offset => window.get(offset) === IN_DOUBT)
+    const doubts = window.offsets.filter(offset => window.get(offset) === IN_DOUBT)
     if (!own) this.doubtsTakenOver = doubts.length
     this.#doubtsUntil = (doubts.at(-1) ?? -1) + 1
     const intake = new WindowIntake({

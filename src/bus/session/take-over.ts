@@ -156,9 +156,7 @@ function newestOf(
 function doubtIntents({ window, tag }: Checkpoint, ledger: Ledger, confirmed: Committed | null): void {
   if (tag) ledger.clear()
   else orphanAll(ledger, confirmed)
-  for (let offset = window.base; offset < window.base + window.length; offset++) {
-    if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
-  }
+  for (const offset of window.offsets) if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
 }
 
 /** Outcomes of POSTs remain to be published, except for those in a commit that was confirmed after its session had ended. */
@@ -178,7 +176,7 @@ function orphanAll(ledger: Ledger, confirmed: Committed | null): void {
 function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
   let takenBack = false
   ledger.landed(seq)
-  for (let offset = window.base; offset < window.base + window.length; offset++) {
+  for (const offset of window.offsets) {
     if (window.get(offset) !== INTENT || ledger.has(offset)) continue
     window.set(offset, ledger.hasLost(offset) ? DONE : NEW)
     takenBack = true

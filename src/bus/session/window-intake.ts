@@ -23,12 +23,7 @@ export interface WindowIntakeOptions {
   takenIn: () => void
 }
 
-interface Arrived {
-  history: BusRecord[]
-  inFlight: BusRecord[]
-  fresh: BusRecord[]
-  doubts: BusRecord[]
-}
+type Arrived = Partial<Record<'history' | 'inFlight' | 'fresh' | 'doubts', BusRecord[]>>
 
 /** Most bytes handed to the listener before memory is checked again, since only then the decoded size is known. */
 const bytesAtOnce = 32 * 1024
@@ -102,7 +97,6 @@ export class WindowIntake {
     const isKept = (offset: number) => (offset < horizon ? this.#options.backlog.has(offset) : offset < readTo)
     if (!lose({ to: low, isKept, readTo })) return
     deliver(listener => listener.cut?.(session, low))
-    this.takeIn()
   }
 
   /** Takes in as many waiting records as there is room for. */
@@ -110,7 +104,7 @@ export class WindowIntake {
     if (this.#isTakingIn) return // the listener shelves records inside of its handler
     const { session, backlog, window, takenIn } = this.#options
     this.#isTakingIn = true
-    while (session.alive && this.#waiting.length > 0 && !backlog.isOver && this.#takeSome()) {}
+    while (session.alive && !backlog.isOver && this.#takeSome()) {}
     this.#isTakingIn = false
     if (!session.alive) return
     if (this.#waiting.length === 0) window.skipTo(this.position)
@@ -121,42 +115,40 @@ export class WindowIntake {
   /** @returns whether any record was taken */
   #takeSome(): boolean {
     const { window, session, deliver, doubtsSince } = this.#options
-    const arrived: Arrived = { history: [], inFlight: [], fresh: [], doubts: [] }
+    const arrived: Arrived = {}
     let taken = 0
     let bytes = 0
     for (const record of this.#waiting) {
       window.skipTo(record.offset)
-      if (window.horizon < record.offset || !window.fits(record.offset) || bytes > bytesAtOnce) break
+      if (!window.fits(record.offset) || bytes > bytesAtOnce) break
       taken++
       bytes += contentBytesOf(record)
-      this.#admit(record, arrived)
+      const kind = this.#admit(record)
+      arrived[kind] ??= []
+      arrived[kind].push(record)
     }
     if (taken === 0) return false
     this.#waiting = this.#waiting.slice(taken)
     deliver(listener => {
-      if (arrived.history.length > 0) listener.history?.(session, arrived.history)
-      if (arrived.inFlight.length > 0) listener.inFlight?.(session, arrived.inFlight)
-      if (arrived.doubts.length > 0) listener.inDoubt(session, arrived.doubts, doubtsSince)
-      if (arrived.fresh.length > 0) listener.records(session, arrived.fresh)
+      const { history, inFlight, doubts, fresh } = arrived
+      if (history) listener.history?.(session, history)
+      if (inFlight) listener.inFlight?.(session, inFlight)
+      if (doubts) listener.inDoubt(session, doubts, doubtsSince)
+      if (fresh) listener.records(session, fresh)
     })
     return true
   }
 
-  #admit(record: BusRecord, { history, inFlight, fresh, doubts }: Arrived): void {
-    const { window } = this.#options
+  #admit(record: BusRecord): keyof Arrived {
+    const { window, backlog } = this.#options
     const state = window.get(record.offset)
     if (record.offset === window.horizon) window.horizon++
-    if (state === DONE) {
-      history.push(record)
-      return
-    }
-    this.#options.backlog.hold(record)
-    if (state === NEW) fresh.push(record)
-    else if (state === IN_DOUBT) doubts.push(record)
-    else {
-      this.#carried.set(record.offset, record)
-      inFlight.push(record)
-    }
+    if (state === DONE) return 'history'
+    backlog.hold(record)
+    if (state === NEW) return 'fresh'
+    if (state === IN_DOUBT) return 'doubts'
+    this.#carried.set(record.offset, record)
+    return 'inFlight'
   }
 
   /** Back-pressure: pauses fetching while memory or window is full. */
@@ -164,13 +156,11 @@ export class WindowIntake {
     const { driver, backlog } = this.#options
     const { recalling } = this
     const stops = backlog.isOver || (this.#waiting.length > 0 && !recalling)
-    if (stops && !this.#paused) {
-      this.#paused = true
-      driver.pause()
-    } else if (this.#paused && !stops && (recalling || backlog.isHalfEmpty)) {
-      this.#paused = false
-      driver.resume()
-    }
+    const isPaused = stops || (this.#paused && !recalling && !backlog.isHalfEmpty)
+    if (isPaused === this.#paused) return
+    this.#paused = isPaused
+    if (isPaused) driver.pause()
+    else driver.resume()
   }
 
   /** @param adapterAt offset at which the adapter would continue by itself */
@@ -193,7 +183,7 @@ export class WindowIntake {
   }
 
   shelve(offsets: readonly number[]): void {
-    for (const offset of offsets) if (this.#options.window.get(offset) === NEW) this.#options.backlog.letGo(offset)
+    for (const offset of offsets) this.#options.backlog.letGo(offset)
     this.takeIn()
   }
 

@@ -47,12 +47,17 @@ export class Window {
   set(offset: number, state: OffsetState): void {
     if (offset < this.base || !this.fits(offset)) throw new RangeError(`offset ${offset} is outside of the window`)
     this.#states[slotOf(offset)] = state
-    if (state !== NEW && offset >= this.#top) this.#top = offset + 1
+    if (offset >= this.#top) this.#top = offset + 1
   }
 
-  /** Number of offsets, from the base on, up to the last that is not new. */
+  /** Number of offsets, from the base on, up to the last whose state was set. */
   get length(): number {
     return Math.max(0, this.#top - this.base)
+  }
+
+  /** These offsets. */
+  get offsets(): number[] {
+    return Array.from({ length: this.length }, (_, i) => this.base + i)
   }
 
   /**
@@ -66,7 +71,8 @@ export class Window {
 
   /** The log was truncated at `end`: the states of later offsets belong to lost records. */
   forgetFrom(end: number): void {
-    for (; this.#top > end && this.#top > this.base; this.#top--) this.#states[slotOf(this.#top - 1)] = NEW
+    for (const offset of this.offsets) if (offset >= end) this.#states[slotOf(offset)] = NEW
+    this.#top = Math.min(this.#top, end)
   }
 
   /** Moves the base past all offsets that are done, and takes in more of a gap. */

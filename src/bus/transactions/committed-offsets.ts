@@ -77,9 +77,9 @@ export async function stableOffsets(
   const found = new PartitionMap<Committed | null>()
   for (let left = tps; ; await sleep(clock, askAgainMs)) {
     const progress = await committedOffsets(brokers, groupId, left)
-    for (const one of progress) if (one.error === null) found.set(one, one.committed)
+    for (const one of progress) found.set(one, one.committed)
     const refused = progress.filter(({ error }) => error !== null)
-    if (refused.length === 0) return tps.map(tp => found.get(tp) ?? null)
+    if (refused.length === 0) return tps.map(tp => found.get(tp)!)
     if (!refused.every(isUnstable) || clock.monotonic() - started >= stableWithinMs) throw refused[0]!.error
     left = refused
   }

@@ -147,7 +147,7 @@ function* inPieces(offsets: readonly CommittedOffset[]): Iterable<CommittedOffse
   let bytes = 0
   for (const offset of offsets) {
     const size = offsetBytes + Buffer.byteLength(offset.metadata)
-    if (bytes + size > offsetsBytes && piece.length > 0) {
+    if (bytes + size > offsetsBytes) {
       yield piece
       piece = []
       bytes = 0
@@ -155,5 +155,5 @@ function* inPieces(offsets: readonly CommittedOffset[]): Iterable<CommittedOffse
     piece.push(offset)
     bytes += size
   }
-  if (piece.length > 0) yield piece
+  yield piece
 }

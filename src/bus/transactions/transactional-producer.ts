@@ -2,7 +2,7 @@ import { type Clock, limited } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import { listTransactions } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
-import { isTransient, ProtocolError } from '../cluster/errors.ts'
+import { isTransient, type ProtocolError } from '../cluster/errors.ts'
 import { askWithRetries, RetryBudget } from '../cluster/retry-budget.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -39,7 +39,7 @@ const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTA
 const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 /** More than the number of rebalances possible between two attempts. */
 const mostProofs = 10
-const isOneOf = (types: ReadonlySet<string>, error: unknown) => error instanceof ProtocolError && types.has(error.type)
+const isOneOf = (types: ReadonlySet<string>, error: unknown) => types.has((error as ProtocolError).type)
 
 /**
  * Commits records and offsets in consecutive transactions, initialised again after each that failed. Whether a failed one was

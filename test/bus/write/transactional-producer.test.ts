@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { Unanswered } from '../../../src/bus/cluster/errors.ts'
 import type { OutgoingRecord } from '../../../src/bus/port.ts'
 import { RecordLimits } from '../../../src/bus/record-limits.ts'
@@ -79,6 +79,47 @@ describe('a transaction', () => {
     await commit
   })
 
+  it('names each partition that it writes to, and carries offsets under its generation', async () => {
+    const { brokers, producer, sent, clock } = await setUp()
+    const records = ['a', 'b', 'c'].map((key, i) => buildRecord(key, { partition: i % 2 }))
+    await producer.commit(buildCommit({ records, member: { ...member, instanceId: 'static' } }))
+    const [id, epoch] = [7n, 10]
+    const owner = { transactionalId: 'group-slot-0', producerId: id, producerEpoch: epoch, verifyOnly: false }
+    const offset = { partitionIndex: 0, committedOffset: 5n, committedLeaderEpoch: -1, committedMetadata: 'window' }
+    const asked = (api: string) => brokers.of(api)[0]!.fields
+    expect(asked('AddPartitionsToTxn')).toEqual([[{ ...owner, topics: [{ name: 'results', partitions: [0, 1] }] }]])
+    expect(asked('AddOffsetsToTxn')).toEqual(['group-slot-0', id, epoch, 'group'])
+    expect(asked('TxnOffsetCommit')).toEqual([
+      ...['group-slot-0', 'group', id, epoch, 3, 'me', 'static'],
+      [{ name: 'commands', partitions: [offset] }],
+    ])
+    expect(asked('EndTxn')).toEqual(['group-slot-0', id, epoch, true])
+    const attributes = sent().flatMap(({ batches }) => batches.map(({ bytes }) => bytes.readInt16BE(21)))
+    expect(attributes).toEqual([0x10, 0x10]) // transactional
+    expect(sent()[0]!.batches[0]!.bytes.readBigInt64BE(35)).toBe(BigInt(clock.now()))
+  })
+
+  it('commits the progress of many partitions in requests of at most 500 KB', async () => {
+    const { brokers, producer } = await setUp()
+    const offsets = Array.from({ length: 25 }, (_, partition) => {
+      return { ...commands, partition, offset: 1, metadata: 'x'.repeat(49_500) } // with its name it counts as 50,000
+    })
+    await producer.commit(buildCommit({ offsets }))
+    const pieces = brokers.of('TxnOffsetCommit').map(({ fields }) => {
+      return fields[7].flatMap(({ partitions }: { partitions: { partitionIndex: number }[] }) =>
+        partitions.map(({ partitionIndex }) => partitionIndex),
+      )
+    })
+    expect(pieces.map(({ length }) => length)).toEqual([10, 10, 5])
+    expect(pieces.flat()).toEqual(offsets.map(({ partition }) => partition))
+  })
+
+  it('without records names no partition', async () => {
+    const { producer, names } = await setUp()
+    await producer.commit(buildCommit({ records: [] }))
+    expect(names()).toEqual(['InitProducerId', 'AddOffsetsToTxn', 'TxnOffsetCommit', 'EndTxn', 'OffsetFetch'])
+  })
+
   it('is retried while the previous one is still ending', async () => {
     const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
@@ -127,6 +168,17 @@ describe('a transaction', () => {
     await Promise.all(commits)
     expect(sent()).toHaveLength(2)
   })
+})
+
+test('a producer that could not be initialised after a failure is initialised by the next commit', async () => {
+  const { brokers, producer } = await setUp()
+  await producer.commit(buildCommit())
+  brokers.next('EndTxn', new Unanswered('the connection was closed'))
+  brokers.next('InitProducerId', refusal('TRANSACTIONAL_ID_AUTHORIZATION_FAILED'))
+  await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
+  await settled()
+  await producer.commit(buildCommit())
+  expect(brokers.of('InitProducerId')).toHaveLength(3)
 })
 
 describe('a batch', () => {
@@ -282,6 +334,32 @@ describe('a producer', () => {
     expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
   })
 
+  it('commits its first progress again if only its window is missing', async () => {
+    const { brokers, clock, producer } = await setUp()
+    brokers.progress.set('commands/0', { offset: 5, metadata: 'an older window' })
+    brokers.next('TxnOffsetCommit', {})
+    const commit = producer.commit(buildCommit())
+    await clock.pass(50)
+    await commit
+    expect(brokers.progress).toEqual(new Map([['commands/0', { offset: 5, metadata: 'window' }]]))
+  })
+
+  it.each([
+    ['TOPIC_AUTHORIZATION_FAILED', 0],
+    ['UNSTABLE_OFFSET_COMMIT', 12_000],
+  ])('that cannot read its first progress back fails with the reason: %s, after %d ms', async (type, ms) => {
+    const { brokers, clock, producer } = await setUp()
+    const partitions = [{ partitionIndex: 0, committedOffset: -1n, metadata: '', errorCode: refusal(type).code }]
+    brokers.always('OffsetFetch', { groups: [{ topics: [{ name: 'commands', partitions }] }] })
+    const outcome = outcomeOf(producer.commit(buildCommit()))
+    await clock.pass(15_000)
+    expect(await outcome).toMatchObject({ type })
+    const asked = brokers.of('OffsetFetch')
+    expect(ms - asked.at(-1)!.at).toBeLessThanOrEqual(50)
+    expect(asked.at(-1)!.at).toBeLessThanOrEqual(ms)
+    expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
+  })
+
   it('fails only after seconds if its first progress stays missing', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.always('TxnOffsetCommit', {})
@@ -293,9 +371,9 @@ describe('a producer', () => {
 
   it('says what to do if brokers do not check the generation', async () => {
     const { brokers, producer } = await setUp()
-    await expect(producer.proveFencing(commands)).rejects.toThrow(
-      /group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/,
-    )
+    await expect(producer.proveFencing(commands)).rejects.toMatchObject({
+      message: expect.stringMatching(/group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/),
+    })
     expect(endings(brokers)).toEqual([false])
   })
 
@@ -304,6 +382,13 @@ describe('a producer', () => {
     brokers.next('TxnOffsetCommit', refusal('INVALID_PRODUCER_EPOCH'), refusal('ILLEGAL_GENERATION'))
     await producer.proveFencing(commands)
     await producer.commit(buildCommit())
+  })
+
+  it('checks the generation ten times at most while members end its transactions', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.always('TxnOffsetCommit', refusal('PRODUCER_FENCED'))
+    await expect(producer.proveFencing(commands)).rejects.toMatchObject({ type: 'PRODUCER_FENCED' })
+    expect(brokers.of('TxnOffsetCommit')).toHaveLength(10)
   })
 
   it('accepts only a refused generation as proof that brokers check it', async () => {
@@ -315,7 +400,12 @@ describe('a producer', () => {
   it("aborts another producer's transaction once the coordinator has ended it", async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('InitProducerId', refusal('CONCURRENT_TRANSACTIONS'), refusal('NOT_COORDINATOR'))
-    const aborted = producer.abortTransactionOf('group-slot-7')
+    let isAborted = false
+    const aborted = producer.abortTransactionOf('group-slot-7').then(() => {
+      isAborted = true
+    })
+    await settled()
+    expect(isAborted).toBe(false)
     await clock.pass(20)
     await aborted
     const asked = brokers.of('InitProducerId')
@@ -338,5 +428,9 @@ describe('a producer', () => {
       listed('group-slot-2'),
     )
     expect(await producer.ids('group-slot-', 'open')).toEqual(['group-slot-1', 'group-slot-2'])
+    await producer.ids('group-slot-', 'known')
+    const asked = brokers.of('ListTransactions').map(({ target, fields }) => [target, ...fields])
+    const open = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
+    expect(asked).toEqual([open, []].flatMap(states => [1, 2, 3].map(node => [{ node }, states, [], -1n, null])))
   })
 })
