@@ -63,7 +63,7 @@ export async function measureLater(place: Place, commands: number): Promise<Late
   await pause(restMs)
   const emptyMiB = residentMiB(first.processes)
   const began = performance.now()
-  const due = Date.now() + reserveMs + commands / 8
+  const due = Date.now() + reserveMs + commands / 4
   await produce(producer, commands, due)
   await untilWaiting(bus, settings, commands)
   const movedPerSecond = Math.round((1000 * commands) / (performance.now() - began))

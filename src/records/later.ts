@@ -66,6 +66,8 @@ const longestKey = 249 + 64
 /** Longest text of a command that its facts keep, in bytes of JSON: no pause and no withdrawal can name a longer one. */
 const longestName = 8 * 1024
 const longestCopyName = 64
+/** No log has more records, and six bytes hold it. */
+const largestOffset = 2 ** 48 - 1
 /** Longest header that is read. */
 const longestFacts = 64 * 1024
 
@@ -79,7 +81,7 @@ export function keyIn(bytes: Buffer | string | null | undefined): LaterKey | nul
   if (!found) return null
   const [, topic = '', partition, offset, idText = ''] = found
   const id = idIn(idText)
-  if (id === null || !Number.isSafeInteger(Number(offset))) return null
+  if (id === null || Number(offset) > largestOffset) return null
   return { topic, partition: Number(partition), offset: Number(offset), id }
 }
 

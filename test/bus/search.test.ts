@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Query } from '../../src/bus/port.ts'
 import type { Fetch } from '../../src/bus/read/fetch.ts'
@@ -17,8 +18,10 @@ async function search(
   { mostBytes = Number.POSITIVE_INFINITY, ...bounds }: { mostBytes?: number } & Pick<Query, 'pieceBytes'> = {},
 ) {
   const end = log.at(-1)!.last + 1
+  const asked: number[] = []
   const fetch: Fetch = async ({ partitions, partitionBytes }) => {
     const { tp, offset } = partitions[0]!
+    asked.push(offset)
     const rest = log.filter(({ last }) => last >= offset).map(({ bytes }) => bytes)
     const whole = Buffer.concat(rest)
     const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, Math.min(mostBytes, partitionBytes)))
@@ -38,7 +41,7 @@ async function search(
     ...bounds,
   }
   const searched = await searchLog({ fetch, logs, running: () => 1 }, { topic: 'topic', partition: 0 }, query)
-  return { ...searched, pieces, offsets: pieces.flat() }
+  return { ...searched, asked, pieces, offsets: pieces.flat() }
 }
 
 const recordsFrom = (offset: number): BatchRecord[] =>
@@ -63,6 +66,25 @@ describe('a search in a Kafka log', () => {
     const { pieces, offsets } = await search(log, 'id-', { pieceBytes: log[0]!.bytes.length })
     expect(offsets).toEqual(all)
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(20)
+  })
+
+  test('fetches no record twice, however few there is memory for at once', async () => {
+    const packing = fc.constantFrom(...(['none', 'gzip', 'zstd'] as const))
+    const log = fc
+      .array(packing, { minLength: 1, maxLength: 6 })
+      .map(all => all.map((one, i) => batchFrom(10 * i, { packing: one })))
+    const bounds = fc.record({
+      pieceBytes: fc.integer({ min: 1, max: 20_000 }),
+      mostBytes: fc.constantFrom(1, 500, Infinity),
+    })
+    await fc.assert(
+      fc.asyncProperty(log, bounds, async (log, bounds) => {
+        const { asked, offsets } = await search(log, 'id-', bounds)
+        expect(offsets).toEqual(Array.from({ length: 10 * log.length }, (_, i) => i))
+        expect(asked.filter(offset => offset % 10 > 0)).toEqual([])
+        expect(new Set(asked).size).toBe(asked.length)
+      }),
+    )
   })
 
   test('counts an unreadable batch, because it may hold a match, and continues behind it', async () => {

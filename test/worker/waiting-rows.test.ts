@@ -71,6 +71,38 @@ function apply(one: typeof step extends fc.Arbitrary<infer S> ? S : never, rows:
   }
 }
 
+const entry = fc.record({
+  id: fc.integer({ min: 1, max: 40 }),
+  state: fc.constantFrom(...(['waits', 'released', 'over'] as const)),
+  due: fc.nat(50),
+})
+
+test('what is read from the table is due in its time, by the last record of each key', () => {
+  const all = new Rows()
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 300 }), entries => {
+      const rows = new WaitingRows(session, all)
+      const last = new Map<number, { state: string; due: number }>()
+      for (const [offset, { id, state, due }] of entries.entries()) {
+        const key = { ...session, offset: id, id: BigInt(id) }
+        rows.load(state === 'over' ? { key, state, facts: null } : { key, state, facts: facts(due * 1000) }, offset)
+        last.set(id, { state, due })
+      }
+      const idsOf = (state: string, now = 50) =>
+        [...last].filter(([, one]) => one.state === state && one.due <= now).map(([id]) => id)
+      expect(rows.releasedRows.map(row => Number(rows.keyOf(row).id)).sort()).toEqual(idsOf('released').sort())
+      const due: number[] = []
+      for (const now of [10, 25, 50]) {
+        while (rows.sort(now * 1000, () => false)) {}
+        due.push(...rows.takeDue(1_000, now * 1000, () => false).map(row => Number(rows.keyOf(row).id)))
+        expect(due.toSorted()).toEqual(idsOf('waits', now).toSorted())
+      }
+      rows.clear()
+      expect(all.size).toBe(0)
+    }),
+  )
+})
+
 test('of many that wait, exactly those are found that have not ended', () => {
   const all = new Rows()
   fc.assert(

@@ -19,6 +19,8 @@ export interface DecodedBatches {
   next: number
   /** The next batch, if it cannot be read; null if there is none, or no room for it. */
   stuck: StuckBatch | null
+  /** The bytes from the first batch on that was not decoded, or not to its end, because there was no room. */
+  rest: Buffer
 }
 
 /** A batch that is damaged or truncated. */
@@ -43,17 +45,18 @@ const newAtMost = 1 << 24
 export async function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords): Promise<DecodedBatches> {
   const batches: BatchRecords[] = []
   let next = 0
-  for (let rest = bytes; rest.length > 0 && wanted.room > 0; rest = rest.subarray(sizeOf(rest))) {
+  let rest = bytes
+  for (; rest.length > 0 && wanted.room > 0; rest = rest.subarray(sizeOf(rest))) {
     try {
       const batch = await decodeFirst(rest, { least: next, end }, wanted)
       if (batch.records.length > 0) batches.push(batch)
       next = batch.cutAt ?? batch.lastOffset + 1
       if (batch.cutAt !== null) break
     } catch (error) {
-      return { batches, next, stuck: { rest, error, isCutOff: sizeOf(rest) > rest.length } }
+      return { batches, next, stuck: { rest, error, isCutOff: sizeOf(rest) > rest.length }, rest }
     }
   }
-  return { batches, next, stuck: null }
+  return { batches, next, stuck: null, rest }
 }
 
 /** The size that the batch's header states. No checksum covers it. */

@@ -67,52 +67,96 @@ export async function fetchCommitted<P extends Position>(
     if (!found || room <= 0) continue
     const wanted = { from: position.offset, room: Math.min(room, roomPerPartition) }
     const before = wanted.room
-    fetched.set(position, await read(fetch, position, found, wanted).catch(failed))
+    fetched.set(position, await new PartitionAnswer(fetch, position.tp, found).read(wanted))
     room -= before - wanted.room
   }
   return fetched
 }
 
-/**
- * Reads up to a damaged batch, which becomes one record. The next fetch begins after it and brings a new list of aborted
- * transactions, so a transaction whose marker was in the damaged batch does not stay open.
- * @param isAlone whether only this partition was requested; its first batch is then not truncated
- */
-async function read(
+/** Fetches from one position. The answer is read piece by piece, so that nothing is fetched twice for want of memory. */
+export async function fetchAnswer(
   fetch: Fetch,
   position: Position,
-  found: FetchedPartition,
-  wanted: WantedRecords,
-  isAlone = false,
-): Promise<Fetched> {
-  const { bytes, errorCode, highWatermark } = found
-  if (errorCode) return failed(protocolError(errorCode))
-  const { batches, next, stuck } = await decodeBatches(bytes, highWatermark, wanted)
-  const offset = Math.max(wanted.from, next)
-  const isRead = offset > wanted.from
-  if (!stuck || (isRead && stuck.isCutOff)) return committedOf(found, batches, offset)
-  if (stuck.isCutOff && !isAlone)
-    return read(fetch, position, await askOne(fetch, position, incompleteBatchBytes), wanted, true)
-  const known = unreadableBatch(stuck, offset, highWatermark)
-  if (known) return committedOf(found, [...batches, known], known.records[0]!.unreadable!.lastOffset + 1)
-  const { start, beyond } = await findBehind(fetch, { tp: position.tp, offset }, stuck, highWatermark)
-  if (start > offset) {
-    const lost = { ...nothingKnown, records: [unreadableRecord(offset, stuck.error, start - 1)] }
-    return committedOf(found, [...batches, lost], start)
-  }
-  // the broker began with the damaged batch although the next one holds the offset
-  return isRead || !beyond ? committedOf(found, batches, offset) : read(fetch, position, beyond, wanted, true)
+  terms: Omit<FetchRequest, 'partitions'>,
+): Promise<PartitionAnswer> {
+  return new PartitionAnswer(fetch, position.tp, await fetchOne(fetch, position, terms))
 }
+
+/** A broker's answer for one partition. */
+export class PartitionAnswer {
+  readonly #fetch: Fetch
+  readonly #tp: TopicPartition
+  #found!: FetchedPartition
+  #committed!: CommittedBatches
+  #rest!: Buffer
+
+  /** @param fetch also requests a single partition, to examine a damaged batch */
+  constructor(fetch: Fetch, tp: TopicPartition, found: FetchedPartition) {
+    this.#fetch = fetch
+    this.#tp = tp
+    this.#begin(found)
+  }
+
+  #begin(found: FetchedPartition): void {
+    this.#found = found
+    this.#committed = committedBatches(found.abortedTransactions)
+    this.#rest = found.bytes
+  }
+
+  /** Whether records are left for which there was no room. */
+  get hasMore(): boolean {
+    return this.#rest.length > 0
+  }
+
+  /** The records from where the last piece ended, as far as there is room. */
+  read(wanted: WantedRecords): Promise<Fetched> {
+    return this.#read(wanted, false).catch(failed)
+  }
+
+  /**
+   * Reads up to a damaged batch, which becomes one record. The next fetch begins after it and brings a new list of aborted
+   * transactions, so a transaction whose marker was in the damaged batch does not stay open.
+   * @param isAlone whether only this partition was requested; its first batch is then not truncated
+   */
+  async #read(wanted: WantedRecords, isAlone: boolean): Promise<Fetched> {
+    const { errorCode, highWatermark } = this.#found
+    if (errorCode) return failed(protocolError(errorCode))
+    const { batches, next, stuck, rest } = await decodeBatches(this.#rest, highWatermark, wanted)
+    this.#rest = stuck ? noBytes : rest
+    const offset = Math.max(wanted.from, next)
+    const isRead = offset > wanted.from
+    if (!stuck || (isRead && stuck.isCutOff)) return this.#fetched(batches, offset)
+    const position = { tp: this.#tp, offset }
+    if (stuck.isCutOff && !isAlone)
+      return this.#readOther(await askOne(this.#fetch, position, incompleteBatchBytes), wanted)
+    const known = unreadableBatch(stuck, offset, highWatermark)
+    if (known) return this.#fetched([...batches, known], known.records[0]!.unreadable!.lastOffset + 1)
+    const { start, beyond } = await findBehind(this.#fetch, position, stuck, highWatermark)
+    if (start > offset) {
+      const lost = { ...nothingKnown, records: [unreadableRecord(offset, stuck.error, start - 1)] }
+      return this.#fetched([...batches, lost], start)
+    }
+    // the broker began with the damaged batch although the next one holds the offset
+    return isRead || !beyond ? this.#fetched(batches, offset) : this.#readOther(beyond, wanted)
+  }
+
+  #readOther(found: FetchedPartition, wanted: WantedRecords): Promise<Fetched> {
+    this.#begin(found)
+    return this.#read(wanted, true)
+  }
+
+  #fetched(batches: readonly BatchRecords[], next: number): Fetched {
+    const { highWatermark, stableOffset, preferredReplica } = this.#found
+    const records = this.#committed(batches).flatMap(batch => batch.records)
+    return { ok: true, records, next, highWatermark, stableOffset, preferredReplica }
+  }
+}
+
+const noBytes = Buffer.alloc(0)
 
 const nothingKnown = { isControl: false, producerId: -1n, inTransaction: false }
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
-
-function committedOf(found: FetchedPartition, batches: readonly BatchRecords[], next: number): Fetched {
-  const { abortedTransactions, highWatermark, stableOffset, preferredReplica } = found
-  const records = committedBatches(batches, abortedTransactions).flatMap(batch => batch.records)
-  return { ok: true, records, next, highWatermark, stableOffset, preferredReplica }
-}
 
 /**
  * Finds by binary search the first offset at which the broker's answer differs: the answer changes behind the damaged batch,
@@ -147,9 +191,18 @@ async function askOne(
   partitionBytes: number,
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
-  const [found] = (await fetch({ waitMs: 0, partitionBytes, partitions: [position] })).partitions
-  if (!found) throw new Error("the broker's answer left out the requested partition")
+  const found = await fetchOne(fetch, position, { waitMs: 0, partitionBytes })
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
+  return found
+}
+
+async function fetchOne(
+  fetch: Fetch,
+  position: Position,
+  terms: Omit<FetchRequest, 'partitions'>,
+): Promise<FetchedPartition> {
+  const [found] = (await fetch({ ...terms, partitions: [position] })).partitions
+  if (!found) throw new Error("the broker's answer left out the requested partition")
   return found
 }
 
@@ -161,23 +214,24 @@ function beginAlike(some: Buffer, others: Buffer): boolean {
 /** Key of an abort marker: version 0, type 0. */
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
+type CommittedBatches = (batches: readonly BatchRecords[]) => BatchRecords[]
+
 /**
  * Removes markers and the batches of aborted transactions, with the algorithm of the Java client (CompletedFetch). A batch is
  * skipped if its producer has an aborted transaction that begins at or before the batch and whose marker has not come yet.
  * One producer may have several, and transactions interleave. Java compares the batch's last offset, which is equivalent: a
  * transaction begins with a batch. Every batch here has a record.
+ * @returns a function that is given the batches of one answer in their order, some at a time
  */
-export function committedBatches(
-  batches: readonly BatchRecords[],
-  aborted: readonly AbortedTransaction[],
-): BatchRecords[] {
+export function committedBatches(aborted: readonly AbortedTransaction[]): CommittedBatches {
   const upcoming = aborted.toSorted((a, b) => a.firstOffset - b.firstOffset)
   const open = new Set<bigint>()
   let next = 0
-  return batches.filter(({ records, isControl, producerId, inTransaction }) => {
+  const isCommitted = ({ records, isControl, producerId, inTransaction }: BatchRecords) => {
     const first = records[0]!
     while (next < upcoming.length && upcoming[next]!.firstOffset <= first.offset) open.add(upcoming[next++]!.producerId)
     if (isControl && first.key?.equals(abortMarker)) open.delete(producerId)
     return !isControl && !(inTransaction && open.has(producerId))
-  })
+  }
+  return batches => batches.filter(isCommitted)
 }

@@ -1,14 +1,14 @@
 import type { Query, Searched, TopicPartition } from '../port.ts'
 import { noTime } from '../record-time.ts'
 import { holds } from '../scan.ts'
-import { type Fetch, type FetchedRecords, fetchCommitted } from './fetch.ts'
+import { type Fetch, type FetchedRecords, fetchAnswer, type PartitionAnswer } from './fetch.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
 import { TickBudget } from './tick-budget.ts'
 
 /** Bytes of memory for the unpacked records of all searches, and for their answers together. */
 const roomInAll = 16 * 1024 * 1024
-/** Answers may be compressed, and brokers send again what had no room: this part of the room for records is requested. */
+/** Answers may be compressed: this part of the room for records is requested. */
 const compressed = 4
 
 export interface PartitionSearchOptions {
@@ -32,12 +32,14 @@ export async function searchLog(
   let unreadable = 0
   let since: number | null = null
   const position = { tp, offset: begin }
+  let answer: PartitionAnswer | null = null
   const readOn = async (): Promise<FetchedRecords> => {
     const share = Math.min(pieceBytes, Math.ceil(roomInAll / running()))
-    const limits = { waitMs: 0, partitionBytes: Math.ceil(share / compressed), roomPerPartition: share }
-    const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
-    if (!fetched) throw new Error("the broker's answer left out the requested partition")
+    if (!answer?.hasMore)
+      answer = await fetchAnswer(fetch, position, { waitMs: 0, partitionBytes: Math.ceil(share / compressed) })
+    const fetched = await answer.read({ from: position.offset, room: share })
     if (fetched.ok) return fetched
+    answer = null
     // retention deleted the offset meanwhile
     if (errorTypeOf(fetched.error) === 'OFFSET_OUT_OF_RANGE') position.offset = await logs.locate(tp, 'earliest')
     throw fetched.error

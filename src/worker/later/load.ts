@@ -1,5 +1,4 @@
 import type { Session } from '../../bus/port.ts'
-import { type Clock, sleep } from '../../clock.ts'
 import { keyText, type LaterEntry } from '../../records/later.ts'
 import type { Rows } from './rows.ts'
 import type { LaterTable } from './table.ts'
@@ -24,10 +23,7 @@ export interface Loaded {
 }
 
 /** Reads what waits of a partition, from where its last owner says. @throws Error when the table cannot be read */
-export async function load(
-  session: Session,
-  { table, rows: all, clock }: { table: LaterTable; rows: Rows; clock: Clock },
-): Promise<Loaded> {
+export async function load(session: Session, { table, rows: all }: { table: LaterTable; rows: Rows }): Promise<Loaded> {
   const identity = await table.identity()
   const rows = new WaitingRows(session, all)
   const usual = table.partitionFor(session)
@@ -46,7 +42,6 @@ export async function load(
   }
   try {
     await table.read(session, partition, low, take)
-    for (const _ of rows.order()) await sleep(clock, 0)
   } catch (error) {
     rows.clear()
     throw error

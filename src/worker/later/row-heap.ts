@@ -16,11 +16,8 @@ export class RowHeap {
   }
 
   push(row: Row): void {
-    if (this.size === this.#rows.length) {
-      const rows = new Uint32Array(2 * this.size)
-      rows.set(this.#rows)
-      this.#rows = rows
-    }
+    // a transfer gives the memory back at once, not when garbage is collected
+    if (this.size === this.#rows.length) this.#rows = new Uint32Array(this.#rows.buffer.transfer(8 * this.size))
     this.#rows[this.size] = row
     this.#rise(this.size++)
   }

@@ -81,11 +81,6 @@ export class RowTable {
     slots[at] = 0
   }
 
-  /** All rows, which must stay the same meanwhile. */
-  *[Symbol.iterator](): Generator<Row, void> {
-    for (const slots of this.#slots) for (const slot of slots) if (slot !== 0) yield slot - 1
-  }
-
   /** Shows all rows of one shard, which must stay the same meanwhile. */
   each(shard: number, show: (row: Row) => void): void {
     for (const slot of this.#slots[shard]!) if (slot !== 0) show(slot - 1)
@@ -95,6 +90,8 @@ export class RowTable {
     const before = this.#slots[shard]!
     const [slots, tags] = [new Uint32Array(2 * before.length), new Uint8Array(2 * before.length)]
     for (const slot of before) if (slot !== 0) put(slots, tags, hashOf(this.#rows.id(slot - 1)), slot - 1)
+    // gives the memory back at once, not when garbage is collected
+    for (const { buffer } of [before, this.#tags[shard]!]) buffer.transfer(0)
     this.#slots[shard] = slots
     this.#tags[shard] = tags
   }

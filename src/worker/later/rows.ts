@@ -13,16 +13,36 @@ export const RELEASED = 2
 export const OVER = 3
 type State = typeof WAITING | typeof RELEASED | typeof OVER
 
-const chunkBits = 10
+/** So large that the system gives the memory of each chunk apart, page by page as it is used: smaller ones would lie scattered. */
+const chunkBits = 16
 const chunkRows = 1 << chunkBits
-/** Eight-byte columns before four-byte ones, so that all are aligned. */
-const rowBytes = 3 * 8 + 7 * 4 + 1
+/** Bytes of an offset: six are enough for any log. */
+const offsetBytes = 6
+/** Wider columns before narrower ones, so that all are aligned. */
+const rowBytes = 8 + 7 * 4 + 2 * offsetBytes + 1
+
+/** A column of offsets. */
+class Offsets {
+  readonly #bytes: Buffer
+
+  constructor(memory: ArrayBuffer, at: number) {
+    this.#bytes = Buffer.from(memory, at, offsetBytes * chunkRows)
+  }
+
+  get(i: number): number {
+    return this.#bytes.readUIntLE(offsetBytes * i, offsetBytes)
+  }
+
+  set(i: number, offset: number): void {
+    this.#bytes.writeUIntLE(offset, offsetBytes * i, offsetBytes)
+  }
+}
 
 class Chunk {
   /** Offset on the table. */
-  readonly offset: Float64Array
+  readonly offset: Offsets
   /** Offset of the command's own record. */
-  readonly place: Float64Array
+  readonly place: Offsets
   readonly id: BigUint64Array
   readonly account: Uint32Array
   readonly campaign: Uint32Array
@@ -43,8 +63,6 @@ class Chunk {
       at += bytes * chunkRows
       return from
     }
-    this.offset = new Float64Array(memory, next(8), chunkRows)
-    this.place = new Float64Array(memory, next(8), chunkRows)
     this.id = new BigUint64Array(memory, next(8), chunkRows)
     this.account = new Uint32Array(memory, next(4), chunkRows)
     this.campaign = new Uint32Array(memory, next(4), chunkRows)
@@ -53,6 +71,8 @@ class Chunk {
     this.due = new Uint32Array(memory, next(4), chunkRows)
     this.expires = new Uint32Array(memory, next(4), chunkRows)
     this.since = new Uint32Array(memory, next(4), chunkRows)
+    this.offset = new Offsets(memory, next(offsetBytes))
+    this.place = new Offsets(memory, next(offsetBytes))
     this.state = new Uint8Array(memory, next(1), chunkRows)
   }
 }
@@ -78,7 +98,7 @@ const secondsOf = (ms: number, round = Math.ceil) => Math.min(latestSecond, Math
 export type NameColumn = 'account' | 'campaign' | 'tenant' | 'correlation'
 
 /**
- * The waiting commands of all partitions of a process in 53 bytes each: typed arrays in chunks, which grow without copying.
+ * The waiting commands of all partitions of a process in 49 bytes each: typed arrays in chunks, which grow without copying.
  * Everything else of a command stays on the table.
  */
 export class Rows {
@@ -99,8 +119,8 @@ export class Rows {
     const chunk = this.#chunk(row)
     const i = row & (chunkRows - 1)
     chunk.due[i] = secondsOf(facts.notBefore ?? facts.since)
-    chunk.offset[i] = offset
-    chunk.place[i] = place
+    chunk.offset.set(i, offset)
+    chunk.place.set(i, place)
     chunk.id[i] = id
     chunk.account[i] = hashOf(facts.account)
     chunk.campaign[i] = hashOf(facts.campaign)
@@ -122,15 +142,15 @@ export class Rows {
   }
 
   offset(row: Row): number {
-    return this.#chunk(row).offset[row & (chunkRows - 1)]!
+    return this.#chunk(row).offset.get(row & (chunkRows - 1))
   }
 
   setOffset(row: Row, offset: number): void {
-    this.#chunk(row).offset[row & (chunkRows - 1)] = offset
+    this.#chunk(row).offset.set(row & (chunkRows - 1), offset)
   }
 
   place(row: Row): number {
-    return this.#chunk(row).place[row & (chunkRows - 1)]!
+    return this.#chunk(row).place.get(row & (chunkRows - 1))
   }
 
   id(row: Row): bigint {

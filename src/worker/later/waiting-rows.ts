@@ -79,23 +79,17 @@ export class WaitingRows {
     const { key, state, facts } = entry
     const known = this.find(key)
     if (facts) this.movedUntil = Math.max(this.movedUntil, key.offset + 1, (facts.copyAt ?? -1) + 1)
-    if (known >= 0) this.#drop(known)
+    if (known >= 0) this.#remove(known)
     if (state === 'over') return
-    const row = this.#rows.take(key, facts, state === 'released' ? RELEASED : WAITING, offset)
+    if (state !== 'released') {
+      this.#take(key, facts, offset)
+      return
+    }
+    const row = this.#rows.take(key, facts, RELEASED, offset)
     this.#table.add(row)
-    if (state !== 'released') return
     this.#released++
     this.#dueOf(row).released++
-    if (facts?.copy) this.#copies.set(row, facts.copy)
-  }
-
-  /** Puts what was loaded into its order; yields between steps. */
-  *order(): Generator<void> {
-    let looked = 0
-    for (const row of this.#table) {
-      if (this.#rows.state(row) === WAITING) this.#upcoming.push(row)
-      if (++looked % rowsAtOnce === 0) yield
-    }
+    if (facts.copy) this.#copies.set(row, facts.copy)
   }
 
   /** Rows whose copy is not finished. */
@@ -109,8 +103,12 @@ export class WaitingRows {
 
   /** Adds a command that begins to wait. @param offset on the table */
   add(key: LaterKey, facts: LaterFacts, offset: number): Row {
-    const row = this.#rows.take(key, facts, WAITING, offset)
     this.movedUntil = Math.max(this.movedUntil, key.offset + 1)
+    return this.#take(key, facts, offset)
+  }
+
+  #take(key: LaterKey, facts: LaterFacts, offset: number): Row {
+    const row = this.#rows.take(key, facts, WAITING, offset)
     this.#table.add(row)
     this.#upcoming.push(row)
     return row
@@ -231,11 +229,18 @@ export class WaitingRows {
   finish(row: Row): void {
     if (this.#isClosed) return
     this.#noteEnd(row)
+    this.#remove(row)
+  }
+
+  #remove(row: Row): void {
+    this.#table.remove(row)
     if (this.#rows.state(row) === RELEASED) {
-      this.#drop(row)
+      this.#released--
+      this.#dueOf(row).released--
+      this.#copies.delete(row)
+      this.#rows.giveBack(row)
       return
     }
-    this.#table.remove(row)
     this.#rows.setState(row, OVER)
     this.#over++
     if (this.#over > rowsAtOnce && this.#over > this.size) this.#sweep()
@@ -307,16 +312,6 @@ export class WaitingRows {
       for (const row of queue) if (this.#rows.state(row) === OVER) this.#rows.giveBack(row)
     }
     for (let shard = 0; shard < shards; shard++) this.#table.each(shard, row => this.#rows.giveBack(row))
-  }
-
-  #drop(row: Row): void {
-    this.#table.remove(row)
-    if (this.#rows.state(row) === RELEASED) {
-      this.#released--
-      this.#dueOf(row).released--
-    }
-    this.#copies.delete(row)
-    this.#rows.giveBack(row)
   }
 
   /** Gives a finished row back once it has left its queue. */
