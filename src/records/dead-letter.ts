@@ -122,6 +122,9 @@ const skipped =
   'offset is reset again'
 const lostDoubts =
   'the log lost these doubts: their commands were perhaps sent, and end UNRESOLVED if their IN_DOUBT result is still there'
+const uncheckedDoubts =
+  'the log lost these doubts before it was known which of them were resolved: the commands of the others were perhaps sent, ' +
+  'and end UNRESOLVED if their IN_DOUBT result is still there'
 const lostMessages =
   'the log lost these records of messages that were sent: their final status comes only by a callback; some may hold none'
 
@@ -147,7 +150,8 @@ export function lostLetters(
 
 function textOf(kind: LostRange['kind'], what: RecordsOf): string {
   if (kind === 'skipped') return skipped
-  return { commands: lostTexts[kind], doubts: lostDoubts, messages: lostMessages }[what]
+  const doubts = kind === 'unchecked' ? uncheckedDoubts : lostDoubts
+  return { commands: lostTexts[kind], doubts, messages: lostMessages }[what]
 }
 
 const codeOf = ({ kind }: LostRange) => (kind === 'skipped' ? 'RECORDS_SKIPPED' : 'RECORDS_DELETED')

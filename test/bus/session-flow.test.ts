@@ -245,7 +245,7 @@ describe('a shelved record', () => {
     log.records.shift()
     session.recall([0])
     deliver()
-    expect(process.lost).toEqual([{ ranges: [{ kind: 'unsent', first: 0, last: 0 }] }])
+    expect(process.lost).toEqual([{ ranges: [{ kind: 'unchecked', first: 0, last: 0 }] }])
     expect(session.recalling).toBe(false)
     await commit()
     expect(log.committed?.offset).toBe(1)
@@ -325,7 +325,7 @@ describe('a shelved record', () => {
       [3, 3],
       [4, undefined],
     ])
-    expect(process.lost.map(({ ranges }) => ranges)).toEqual([[{ kind: 'unsent', first: 0, last: 0 }]])
+    expect(process.lost.map(({ ranges }) => ranges)).toEqual([[{ kind: 'unchecked', first: 0, last: 0 }]])
   })
 })
 

@@ -65,6 +65,7 @@ describe('the checkpoint', () => {
           forgotten: null,
           intentsSince: 0,
           memo: null,
+          told: null,
         })
         const read = unpackCheckpoint(base, packed)
         expect(read).toMatchObject({ tag: 'a-tag_1', seq, window: { base, horizon: base } })
@@ -85,6 +86,7 @@ describe('the checkpoint', () => {
         forgotten: { until: Number.MAX_SAFE_INTEGER, owned: true },
         intentsSince: Number.MAX_SAFE_INTEGER,
         memo: '2147483647:9007199254740991',
+        told: { from: Number.MAX_SAFE_INTEGER - 1, to: Number.MAX_SAFE_INTEGER },
       })
       expect(packed.length).toBeLessThanOrEqual(4096)
       expect(statesOf(unpackCheckpoint(base, packed).window, base, windowSize)).toEqual(Array(windowSize).fill(state))
@@ -99,7 +101,16 @@ describe('the checkpoint', () => {
 
   test('says up to which offset nothing is known, until the window has moved past it', () => {
     const window = windowOf(7, [DONE, INTENT])
-    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0, memo: null, forgotten: null }
+    const checkpoint = {
+      tag: 'tag',
+      seq: 3,
+      window,
+      uncheckedUntil: 9,
+      intentsSince: 0,
+      memo: null,
+      forgotten: null,
+      told: null,
+    }
     const packed = packCheckpoint(checkpoint)
     expect(packed).toBe('1;tag;3;Bg==;9;0;7')
     expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
@@ -115,7 +126,7 @@ describe('the checkpoint', () => {
   ])('says since when its intents exist (unchecked until %d)', (uncheckedUntil, text) => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
-      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, memo: null, forgotten: null },
+      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, memo: null, forgotten: null, told: null },
     })
     expect(packed).toBe(text)
     expect(unpackCheckpoint(7, packed)).toMatchObject({ uncheckedUntil, intentsSince: 1_700_000_000_000, memo: null })
@@ -132,6 +143,7 @@ describe('the checkpoint', () => {
         uncheckedUntil: 0,
         intentsSince: 0,
         memo: null,
+        told: null,
         forgotten,
       }
       expect(unpackCheckpoint(7, packCheckpoint(checkpoint)).forgotten).toEqual(forgotten)
@@ -141,7 +153,12 @@ describe('the checkpoint', () => {
   test.each([null, { until: 9, owned: false }])('gives the next owner what it should remember (%o)', forgotten => {
     const checkpoint = { tag: 'tag', seq: 3, window: windowOf(7, []), uncheckedUntil: 0, intentsSince: 0, forgotten }
     for (const memo of [null, '-', '12:9007199254740991'])
-      expect(unpackCheckpoint(7, packCheckpoint({ ...checkpoint, memo }))).toMatchObject({ memo, forgotten })
+      for (const told of [null, { from: 8_200, to: 9_000 }])
+        expect(unpackCheckpoint(7, packCheckpoint({ ...checkpoint, memo, told }))).toMatchObject({
+          memo,
+          told,
+          forgotten,
+        })
   })
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(
@@ -166,6 +183,7 @@ describe('the checkpoint', () => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(50, [INTENT, NEW]), uncheckedUntil: 0, intentsSince: 0, memo: null },
       forgotten: null,
+      told: null,
     })
     expect(() => unpackCheckpoint(moved, packed)).toThrow(
       new RegExp(

@@ -153,13 +153,16 @@ export const loseSchemas: Change = async scene => {
   await successor.ready()
 }
 
-/** Deletes what is older than some seconds, as retention does: results outlast their commands, and statuses results. */
+/**
+ * Deletes what is older than some seconds, as retention does: results outlast their commands, and statuses results and overdue
+ * messages. Doubts outlast all of them: on a quiet topic, segments are kept for longer.
+ */
 export const passRetention: Change = async scene => {
-  const { commands, results, statuses } = scene.stage.settings.topics
+  const { commands, results, statuses, overdue } = scene.stage.settings.topics
   const time = Math.round(Date.now() - between(scene, 10_000, 30_000))
   scene.say(`retention passes until ${new Date(time).toISOString()}`)
   for (const topic of commands) await deleteUntil(scene, topic, time)
-  await deleteUntil(scene, results, time - skewMs)
+  for (const topic of [results, overdue]) await deleteUntil(scene, topic, time - skewMs)
   await deleteUntil(scene, statuses, time - 2 * skewMs)
 }
 

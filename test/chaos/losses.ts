@@ -69,16 +69,20 @@ export class Losses {
   /** Counts that must be 0: what is told of records that were not lost, and what is told twice or wrongly. */
   falsehoods({ hasFinal, executionsOf }: Ends): Record<string, number> {
     const places = new Set(this.#told.map(({ place }) => place))
-    const logged = new Set(this.#logged('log.cut').flatMap(placesIn))
+    const cuts = this.#logged('log.cut')
+    const logged = new Set(cuts.flatMap(placesIn))
+    const shortened = cuts.filter(isShortened).map(({ topic, partition }) => `${topic}/${partition}@`)
     const ofCommands = this.#told.flatMap(({ index, ...told }) => (index === undefined ? [] : [{ ...told, index }]))
     return {
       toldTwice: this.#told.length - places.size,
       // offsets of doubts may be markers of transactions
       toldButNotDeleted: this.#told.filter(told => told.ofCommands && told.index === undefined).length,
-      toldButAnswered: ofCommands.filter(({ index }) => hasFinal(index)).length,
+      toldButAnswered: ofCommands.filter(told => told.ofCommands && !told.perhapsSent && hasFinal(told.index)).length,
       toldUnsentButExecuted: ofCommands.filter(told => !told.perhapsSent && executionsOf(told.index) > 0).length,
       toldInLogsOnly: [...logged].filter(place => !places.has(place)).length,
-      toldInLettersOnly: [...places].filter(place => !logged.has(place)).length,
+      toldInLettersOnly: [...places].filter(
+        place => !logged.has(place) && !shortened.some(start => place.startsWith(start)),
+      ).length,
     }
   }
 
@@ -97,9 +101,14 @@ export class Losses {
   }
 }
 
+/** Whether a line of log.cut has too many ranges to name all. */
+const isShortened = ({ unsentOffsets, perhapsSentOffsets }: Record<string, unknown>) =>
+  `${unsentOffsets}${perhapsSentOffsets}`.includes('…')
+
 /** The places that a line of log.cut names, such as `0-11, 13`. */
 function placesIn({ topic, partition, unsentOffsets, perhapsSentOffsets }: Record<string, unknown>): string[] {
-  const ranges = [unsentOffsets, perhapsSentOffsets].flatMap(text => String(text).split(', ')).filter(Boolean)
+  const texts = [unsentOffsets, perhapsSentOffsets].map(text => String(text).replace(/[\d-]*…$/, ''))
+  const ranges = texts.flatMap(text => text.split(', ')).filter(Boolean)
   return ranges.flatMap(range => {
     const [first = 0, last = first] = range.split('-').map(Number)
     const place = (offset: number) => placeText({ topic: String(topic), partition: Number(partition), offset })

@@ -3,7 +3,7 @@ import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
  * The window as text in the metadata of the committed offset (a broker allows 4,096 UTF-16 units):
- * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgotten;memo`. `tag` names the process that wrote it. `seq` counts its
+ * `version;tag;seq;bits;uncheckedUntil;intentsSince;base;forgotten;memo;told`. `tag` names the process that wrote it. `seq` counts its
  * commits. `bits` has two bits per offset from the base on, least significant first, in base64. `base` is the committed
  * offset; if it differs, a tool has moved the metadata. A version that does not know a field ignores it.
  */
@@ -22,6 +22,8 @@ export interface Checkpoint {
   forgotten: Forgotten | null
   /** What the owner of the records has left to the next one, as `Session.remember` explains; null if that is not known. */
   memo: string | null
+  /** Lost offsets, without `to`, that are reported and for which the window had no room; null if there are none. */
+  told: { from: number; to: number } | null
 }
 
 const version = '1'
@@ -35,6 +37,7 @@ interface Fields {
   base: string
   forgotten: Forgotten | null
   memo: string | null
+  told: Checkpoint['told']
 }
 
 /** Encodes the metadata to commit with the offset `window.base`. */
@@ -46,6 +49,7 @@ export function packCheckpoint({
   intentsSince,
   forgotten,
   memo,
+  told,
 }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
@@ -55,7 +59,8 @@ export function packCheckpoint({
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
   const fields = [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base]
   const until = forgotten ? `${forgotten.until}${forgotten.owned ? '!' : ''}` : ''
-  if (memo !== null) fields.push(until, memo)
+  if (told && told.to > window.base) fields.push(until, memo ?? '', `${told.from}-${told.to}`)
+  else if (memo !== null) fields.push(until, memo)
   else if (forgotten) fields.push(until)
   return fields.join(';')
 }
@@ -69,7 +74,7 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
   const window = new Window(base)
   if (!metadata) {
     const forgotten = { until: end, owned: metadata !== undefined }
-    return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgotten, memo: null }
+    return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, forgotten, memo: null, told: null }
   }
   const [foundVersion = ''] = metadata.split(';', 1)
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
@@ -92,12 +97,12 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
         'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }
-  const { tag, seq, bits, uncheckedUntil, intentsSince, forgotten, memo } = fields
+  const { bits, base: _, ...known } = fields
   for (let i = 0; i < bits.length * 4; i++) {
     const state = ((bits[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  return { tag, seq, window, uncheckedUntil, intentsSince, forgotten, memo }
+  return { ...known, window }
 }
 
 /** What is not known if an owner's records or intents below this offset are lost, too. */
@@ -111,11 +116,13 @@ const isWritten = (text: string): boolean => /^\d{1,16}$/.test(text) && Number.i
 
 /** The fields of this version's metadata; null if busgate cannot have written it. */
 function fieldsOf(metadata: string, at: number): Fields | null {
-  const fields = metadata.split(';', 9)
-  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at), forgotten = '', memo] =
-    fields
+  const fields = metadata.split(';', 10)
+  const [found, tag = '', seq = '', bits = '-', unchecked = '0', since = '0', base = String(at), ...others] = fields
+  const [forgotten = '', memo = '', told = ''] = others
   const bytes = Buffer.from(bits, 'base64')
   const owned = forgotten.endsWith('!')
+  const toldParts = told.split('-')
+  const [from = 0, to = 0] = toldParts.map(Number)
   const until = owned ? forgotten.slice(0, -1) : forgotten
   const isOurs =
     found === version &&
@@ -123,7 +130,8 @@ function fieldsOf(metadata: string, at: number): Fields | null {
     [seq, unchecked, since, base, until || '0'].every(isWritten) &&
     bytes.toString('base64') === bits &&
     bytes.length <= windowSize / 4 &&
-    (memo === undefined || isMemo(memo))
+    (memo === '' || isMemo(memo)) &&
+    (told === '' || (toldParts.length === 2 && toldParts.every(isWritten)))
   if (!isOurs) return null
   const numbers = { seq: Number(seq), uncheckedUntil: Number(unchecked), intentsSince: Number(since) }
   return {
@@ -132,7 +140,8 @@ function fieldsOf(metadata: string, at: number): Fields | null {
     bits: bytes,
     base,
     forgotten: until === '' ? null : { until: Number(until), owned },
-    memo: memo ?? null,
+    memo: memo || null,
+    told: told === '' ? null : { from, to },
   }
 }
 

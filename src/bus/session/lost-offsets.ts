@@ -24,14 +24,15 @@ export interface Gone {
 }
 
 /**
- * Marks lost offsets as done and counts what was unfinished. Intents of this process are not lost: the ledger publishes their
- * outcomes.
+ * Marks lost offsets as done and counts what was unfinished, except what was counted before. Intents of this process are not
+ * lost: the ledger publishes their outcomes.
  */
 export function loseOffsets(
-  { window, uncheckedUntil }: Pick<Checkpoint, 'window' | 'uncheckedUntil'>,
+  checkpoint: Pick<Checkpoint, 'window' | 'uncheckedUntil' | 'told'>,
   ledger: Ledger,
   { from = 0, to, isKept = () => false, readTo = 0 }: Gone,
 ): LostOffsets {
+  const { window, uncheckedUntil, told } = checkpoint
   const lost: LostOffsets = { ranges: [] }
   const begin = Math.max(from, window.base)
   const known = Math.min(to, Math.max(window.horizon, window.base + window.length))
@@ -39,20 +40,31 @@ export function loseOffsets(
     const state = window.get(offset)
     if (state === DONE || isKept(offset)) continue
     if (state === INTENT) ledger.orphan(offset)
-    // when a record is taken in, it is compared with the results
     else
-      add(lost, state === IN_DOUBT ? 'perhapsSent' : ofNew(offset, window.horizon, uncheckedUntil), offset, offset + 1)
+      add(
+        lost,
+        state === IN_DOUBT ? 'perhapsSent' : offset < uncheckedUntil ? 'unchecked' : 'unsent',
+        offset,
+        offset + 1,
+      )
     window.set(offset, DONE)
   }
   const unread = Math.max(begin, known, readTo)
-  const unchecked = Math.min(to, Math.max(unread, uncheckedUntil))
-  add(lost, 'unchecked', unread, unchecked)
-  add(lost, 'unread', unchecked, to)
+  const untold = told
+    ? [[unread, told.from] as const, [Math.max(unread, told.to), to] as const]
+    : [[unread, to] as const]
+  for (const [first, last] of untold) {
+    const end = Math.min(last, to)
+    const unchecked = Math.min(end, Math.max(first, uncheckedUntil))
+    add(lost, 'unchecked', first, unchecked)
+    add(lost, 'unread', unchecked, end)
+  }
+  if (to > unread) {
+    const isLonger = told !== null && told.to >= unread
+    checkpoint.told = isLonger ? { from: Math.min(told.from, unread), to: Math.max(told.to, to) } : { from: unread, to }
+  }
   return lost
 }
-
-const ofNew = (offset: number, horizon: number, uncheckedUntil: number): LostRange['kind'] =>
-  offset < horizon || offset >= uncheckedUntil ? 'unsent' : 'unchecked'
 
 export const hasLoss = ({ ranges }: LostOffsets): boolean => ranges.length > 0
 

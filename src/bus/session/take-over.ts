@@ -92,6 +92,7 @@ export async function takeOver(options: TakeOverOptions, isAlive: () => boolean)
       window: startAnew === null ? window : new Window(startAnew),
       uncheckedUntil: Math.max(newest.uncheckedUntil, end),
       memo: null,
+      told: null,
     }
   }
   if (lacksCommit) {
