@@ -45,7 +45,7 @@ export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffe
 interface Unpacked {
   buffer: Buffer
   /** `bytesWritten`: input bytes that the frame consumed. */
-  engine: { bytesWritten: number; _outBuffer: Buffer | null }
+  engine: { bytesWritten: number }
 }
 
 /**
@@ -68,7 +68,6 @@ function framesUnpacker(
         const { buffer, engine } = unpackFrame(rest, options) as unknown as Unpacked
         frames.push(buffer)
         left -= buffer.length
-        engine._outBuffer = null // Node keeps the engine until the next full collection of garbage, which this would hasten
         rest = rest.subarray(engine.bytesWritten)
       } catch (error) {
         throw explained(name, most, error as NodeJS.ErrnoException)
