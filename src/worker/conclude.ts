@@ -52,7 +52,7 @@ export const provedForAnother = (attempts: number, sentAt?: number): ResultDetai
   outcome: 'UNRESOLVED',
   attempts,
   errorCode: 'RESPONSE_LOST',
-  error: 'another record with this id was sent, and the gateway does not tell which of them it knows',
+  error: 'another record has this id, and the gateway does not tell which of them it knows',
   ...(sentAt !== undefined && { sentAt }),
 })
 

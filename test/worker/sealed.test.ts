@@ -531,7 +531,7 @@ test('after a reset, a command that waits for its earlier answer is not SENT by 
   await until(world, () => finals(world).length === 3, 1_000)
   const ofOne = finals(world).filter(({ id }) => id === 1n)
   expect(ofOne.sort((a, b) => Number(a.commandOffset - b.commandOffset))).toMatchObject([
-    { outcome: 'UNRESOLVED', error: expect.stringContaining('another record with this id was sent') },
+    { outcome: 'UNRESOLVED', error: expect.stringContaining('another record has this id') },
     { outcome: 'SENT' },
   ])
 })

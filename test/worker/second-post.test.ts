@@ -395,7 +395,7 @@ describe('a second POST that the gateway refuses because it knows the id', () =>
     const world = await startDoubtingWorld({ answer: known })
     for (const offset of [1, 2]) world.doubted(1, { offset })
     await world.clock.pass(5 * second)
-    const error = expect.stringContaining('another record with this id was sent')
+    const error = expect.stringContaining('another record has this id')
     expect(world.results()).toMatchObject([
       { outcome: 'SENT', commandOffset: 1 },
       { outcome: 'UNRESOLVED', commandOffset: 2, errorCode: 'RESPONSE_LOST', error, attempts: 2 },

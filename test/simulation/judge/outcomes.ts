@@ -35,7 +35,7 @@ const doubtsOfOthers: readonly string[] = [doubtCauses.taken_over, doubtCauses.p
 
 /** Whether it is of a command that another owner perhaps sent, and of which nothing can be found out. */
 const isOvertaken = ({ outcome, error, sentAt }: SendResult) =>
-  outcome === 'UNRESOLVED' && sentAt === null && error?.startsWith('another record with this id') === true
+  outcome === 'UNRESOLVED' && sentAt === null && error?.startsWith('another record has this id') === true
 
 const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'unknown schema'
 
