@@ -94,6 +94,12 @@ test('verdicts that no message needs any more make room without a warning', asyn
   expect(ids.filter(id => verdicts.has('default', id, true))).toEqual(ids.slice(-6))
 })
 
+interface Known {
+  account: string
+  id: bigint
+  slice: number
+}
+
 test('beyond the limit the oldest verdicts are forgotten and counted, and no others', () => {
   const step = fc.oneof(
     {
@@ -106,7 +112,7 @@ test('beyond the limit the oldest verdicts are forgotten and counted, and no oth
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), steps => {
       const most = 20
       const ids = new VerdictIds(most)
-      let known: { account: string; id: bigint; slice: number }[] = []
+      let known: Known[] = []
       for (const step of steps) {
         if ('forgetBefore' in step) {
           ids.forgetBefore(step.forgetBefore)
@@ -114,8 +120,7 @@ test('beyond the limit the oldest verdicts are forgotten and counted, and no oth
         } else {
           const { account, slice } = step
           const one = { account, id: BigInt(step.add + 1), slice }
-          const isSame = (other: typeof one) =>
-            other.account === account && other.id === one.id && other.slice === slice
+          const isSame = (other: Known) => other.account === account && other.id === one.id && other.slice === slice
           if (!known.some(isSame)) known.push(one)
           const oldest = Math.min(...known.map(({ slice }) => slice))
           const kept = known.length > most ? known.filter(({ slice }) => slice > oldest) : known
