@@ -169,7 +169,10 @@ describe('the reconciler', () => {
     expect(world.polls).toEqual([])
     await world.clock.pass(5000)
     expect(world.events()).toMatchObject([
-      { id: 7n, source: 'POLL', status: 'UNDELIVERABLE', state: 'FAILED', final: true, correlationId: 'order-1' },
+      {
+        ...{ id: 7n, source: 'POLL', verified: true, correlationId: 'order-1' },
+        ...{ status: 'UNDELIVERABLE', state: 'FAILED', final: true },
+      },
     ])
     expect(world.missing).toEqual(['sms'])
   })
