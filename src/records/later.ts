@@ -61,8 +61,6 @@ export type LaterEntry =
   /** Finished. */
   | { key: LaterKey; state: 'over'; facts: null }
 
-/** Longest key: the longest name of a topic, and three numbers. */
-const longestKey = 249 + 64
 /** Longest text of a command that its facts keep, in bytes of JSON: no pause and no withdrawal can name a longer one. */
 const longestName = 8 * 1024
 const longestCopyName = 64
@@ -76,8 +74,8 @@ export const keyText = ({ topic, partition, offset, id }: LaterKey): string => `
 
 /** Parses a key of the table; null if busgate did not write it. */
 export function keyIn(bytes: Buffer | string | null | undefined): LaterKey | null {
-  if (!bytes || bytes.length > longestKey) return null
-  const found = /^([a-zA-Z0-9._-]+)\/(\d{1,10})@(\d{1,16})#(\d{1,19})$/.exec(bytes.toString())
+  if (!bytes) return null
+  const found = /^([a-zA-Z0-9._-]{1,249})\/(\d{1,10})@(\d{1,16})#(\d{1,19})$/.exec(bytes.toString())
   if (!found) return null
   const [, topic = '', partition, offset, idText = ''] = found
   const id = idIn(idText)

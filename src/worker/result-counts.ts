@@ -41,10 +41,8 @@ export class ResultCounts {
     outcome: TallyGroup['outcome'],
     errorCode: TallyGroup['errorCode'],
   ): TallyGroup {
-    for (const group of this.#groups) {
-      if (group.type !== type || group.account !== account) continue
-      if (group.outcome === outcome && group.errorCode === errorCode) return group
-    }
+    for (const group of this.#groups)
+      if (group.type === type && group.outcome === outcome && group.errorCode === errorCode) return group
     const group: TallyGroup = { type, account, outcome, errorCode, count: 0, parts: 0, price: 0, shares: new Map() }
     this.#groups.push(group)
     return group

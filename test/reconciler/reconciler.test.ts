@@ -36,6 +36,10 @@ interface Options {
   /** A key that the gateway refuses. */
   denied?: string
   registry?: SchemaRegistry
+  /** kafka.startFrom */
+  startFrom?: 'fail' | 'earliest' | 'latest'
+  /** Ids of messages that were sent before the reconciler first started. */
+  earlier?: readonly number[]
 }
 
 interface SentOptions {
@@ -57,6 +61,7 @@ async function startReconciler(options: Options = {}) {
   const registry = options.registry ?? embeddedRegistry()
   const settings = buildSettings({
     gateway,
+    kafka: { startFrom: options.startFrom ?? 'fail' },
     reconciler: { expectMs: minute, graceMs: 10 * minute, ...reconciler },
   })
   const { topics } = settings
@@ -80,6 +85,16 @@ async function startReconciler(options: Options = {}) {
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
     return { kind: 'response', request: body, status: 200, body: JSON.stringify(answer), retryAfterMs: null }
   }
+  const resultRecord = (id: number, result: Partial<SendResult> = {}, headers: RecordHeaders = {}) => {
+    const value = encodeResult(
+      buildResult({ id: BigInt(id), sentAt: clock.now(), completedAt: clock.now(), ...result }),
+    )
+    return { topic: topics.results, key: Buffer.from(String(id)), value, headers }
+  }
+  broker.append(
+    (options.earlier ?? []).map(id => resultRecord(id)),
+    clock.now(),
+  )
   const start = () => joinReconciler({ settings, bus, registry, telemetry, clock, post })
   const starting = start()
   await clock.pass(1000)
@@ -102,10 +117,8 @@ async function startReconciler(options: Options = {}) {
       id: number,
       { lifetime, headers: others = {}, aheadMs = 0, ...overrides }: Partial<SendResult> & SentOptions = {},
     ) {
-      const result = buildResult({ id: BigInt(id), sentAt: clock.now(), completedAt: clock.now(), ...overrides })
       const headers = { ...others, ...(lifetime !== undefined && { 'busgate.lifetime': String(lifetime) }) }
-      const record = { topic: topics.results, key: Buffer.from(String(id)), value: encodeResult(result), headers }
-      broker.append([record], clock.now() + aheadMs)
+      broker.append([resultRecord(id, overrides, headers)], clock.now() + aheadMs)
     },
     calledBack(id: number, overrides: Partial<StatusEvent> = {}) {
       const event = buildStatusEvent({ id: BigInt(id), ...overrides })
@@ -156,9 +169,23 @@ describe('the reconciler', () => {
     expect(world.polls).toEqual([])
     await world.clock.pass(5000)
     expect(world.events()).toMatchObject([
-      { id: 7n, source: 'POLL', status: 'UNDELIVERABLE', state: 'FAILED', final: true, correlationId: 'order-1' },
+      {
+        ...{ id: 7n, source: 'POLL', verified: true, correlationId: 'order-1' },
+        ...{ status: 'UNDELIVERABLE', state: 'FAILED', final: true },
+      },
     ])
     expect(world.missing).toEqual(['sms'])
+  })
+
+  test.each([
+    ['fail', [1, 2]],
+    ['earliest', [1, 2]],
+    ['latest', [2]],
+  ] as const)('first polls for messages as kafka.startFrom says: %s', async (startFrom, polled) => {
+    const world = await startReconciler({ startFrom, earlier: [1], statusOf: () => 'DELIVERED' })
+    world.sent(2)
+    await world.clock.pass(2 * minute)
+    expect(world.polls.map(({ id }) => id)).toEqual(polled)
   })
 
   test("publishes neither the account's key nor a phone that the gateway's answer names", async () => {

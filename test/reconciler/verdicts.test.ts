@@ -1,7 +1,8 @@
+import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { KeyedTopic } from '../../src/bus/keyed-topic.ts'
 import type { BusRecord, OnRecords } from '../../src/bus/port.ts'
-import { Verdicts } from '../../src/reconciler/verdicts.ts'
+import { VerdictIds, Verdicts } from '../../src/reconciler/verdicts.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
@@ -91,6 +92,48 @@ test('verdicts that no message needs any more make room without a warning', asyn
   }
   expect(forgotten).toBe(0)
   expect(ids.filter(id => verdicts.has('default', id, true))).toEqual(ids.slice(-6))
+})
+
+interface Known {
+  account: string
+  id: bigint
+  slice: number
+}
+
+test('beyond the limit the oldest verdicts are forgotten and counted, and no others', () => {
+  const step = fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc.record({ add: fc.nat(40), account: fc.constantFrom('default', 'shop'), slice: fc.nat(8) }),
+    },
+    { weight: 1, arbitrary: fc.record({ forgetBefore: fc.nat(8) }) },
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80, size: 'max' }), steps => {
+      const most = 20
+      const ids = new VerdictIds(most)
+      let known: Known[] = []
+      for (const step of steps) {
+        if ('forgetBefore' in step) {
+          ids.forgetBefore(step.forgetBefore)
+          known = known.filter(({ slice }) => slice >= step.forgetBefore)
+        } else {
+          const { account, slice } = step
+          const one = { account, id: BigInt(step.add + 1), slice }
+          const isSame = (other: Known) => other.account === account && other.id === one.id && other.slice === slice
+          if (!known.some(isSame)) known.push(one)
+          const oldest = Math.min(...known.map(({ slice }) => slice))
+          const kept = known.length > most ? known.filter(({ slice }) => slice > oldest) : known
+          expect(ids.add(account, one.id, slice)).toBe(known.length - kept.length)
+          known = kept
+        }
+        expect(ids.size).toBe(known.length)
+      }
+      for (let id = 1n; id <= 41n; id++)
+        for (const account of ['default', 'shop'])
+          expect(ids.has(account, id)).toBe(known.some(one => one.account === account && one.id === id))
+    }),
+  )
 })
 
 test('a flood of verdicts is read as far as the window of the messages goes, and on as the window moves', async () => {

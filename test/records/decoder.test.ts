@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { sendTypes } from '../../src/protocol/index.ts'
-import { createDecoder } from '../../src/records/decoder.ts'
+import { createDecoder, decodePatiently } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
@@ -696,4 +696,22 @@ describe("the writer's schema", () => {
       expect(done).toBe(10_000)
     })
   })
+})
+
+test('a record is read once the registry answers, unless nobody wants it any more', async () => {
+  const clock = new ManualClock()
+  const inner = embeddedRegistry()
+  const bytes = await encodeCommand(buildCommand(), inner)
+  let isAway = true
+  const schemaOf = (id: number) => (isAway ? Promise.reject(new Error('away')) : inner.schemaOf(id))
+  const decoder = createDecoder<SendCommand>(schemas.command, { ...inner, schemaOf })
+  let isWanted = true
+  const [first, second] = [() => true, () => isWanted].map(wanted => decodePatiently(decoder, bytes, clock, wanted))
+  await clock.pass(1_500)
+  isWanted = false
+  await clock.pass(500)
+  expect(await second).toBeNull()
+  isAway = false
+  await clock.pass(1_000)
+  expect(await first).toEqual({ ok: true, value: buildCommand() })
 })

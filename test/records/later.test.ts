@@ -177,7 +177,7 @@ describe('the table of commands that wait', () => {
     ['commands/2@9007199254740992#7'],
     ['commands/12345678901@17#7'],
     ['com mands/2@17#7'],
-    [`${'x'.repeat(310)}/2@17#7`],
+    [`${'x'.repeat(250)}/2@17#7`],
     [' commands/2@17#7'],
     ['commands/2@17#7 '],
   ])('passes over a record of others whose key is %j', name => {

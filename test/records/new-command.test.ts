@@ -88,6 +88,21 @@ test('a new command is refused for a field that it lacks, or that no command has
   for (const none of [null, undefined, 'sms', []]) expect(problemOfNew(none)).toBe('a command must be an object')
 })
 
+test('a field that the message does not have is named with its place, however deep it is', () => {
+  const viber = (viber_carousel: unknown) => problemOf({ type: 'viber', message: { viber_carousel } })
+  for (const other of [null, 'ab', 5, ['ab', null, 5], [['ab']]]) expect(viber(other)).toBeNull() // found by readCommand
+  expect(viber([{ caption: 'Red' }, 'ab', { captoin: 'Blue' }])).toMatch(
+    /^viber_carousel\[2\]\.captoin is no field of viber's viber_carousel; .*caption.*, and extra takes any other$/,
+  )
+  expect(problemOf({ message: { sms_mesage: 'Hi' } })).toMatch(/^sms_mesage is no field of sms; .*sms_message/)
+  expect(problemOf({ type: 'pipeline', message: { sms: { mesage: 'Hi' } } })).toMatch(
+    /^sms\.mesage is no field of pipeline's sms; .*message/,
+  )
+  expect(problemOf({ message: { 'io.busgate.Sms': {} } })).toBe(
+    'message must be the fields of sms: leave the tag io.busgate.Sms out here',
+  )
+})
+
 test('send refuses an id or a phone with an exponent or a point, in every spelling', () => {
   const spelling = fc
     .record({

@@ -47,7 +47,9 @@ describe.each([
     const { append, encode, clock, results } = await startSendingWorld({ settings: limits })
     append({ key: null, value: encode({ id: 1n }) }, timestamp)
     await clock.pass(minute)
-    expect(results()).toMatchObject([{ outcome: 'SENT' }])
+    expect(results()).toMatchObject([
+      { outcome: 'SENT', commandAt: timestamp > 0 && timestamp < 1e15 ? timestamp : null },
+    ])
   })
 
   test('expires commands.maxAgeMs after it was read, while its account cannot send', async () => {

@@ -28,7 +28,7 @@ const step = fc.oneof(
 test('what waits is found by its id, and is due once, in its time, whatever ends meanwhile', () => {
   const all = new Rows()
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 300 }), steps => {
+    fc.property(fc.array(step, { maxLength: 300, size: 'max' }), steps => {
       const rows = new WaitingRows(session, all)
       const model: Model = { dues: new Map(), released: new Set(), offset: 0, now: 0 }
       for (const one of steps) apply(one, rows, model)
@@ -115,6 +115,18 @@ test('of many that wait, exactly those are found that have not ended', () => {
     }),
     { numRuns: 20 },
   )
+})
+
+test('what has ended takes no room until its time, however much there was', () => {
+  const all = new Rows()
+  const rows = new WaitingRows(session, all)
+  const found = Array.from({ length: 20_000 }, (_, id) =>
+    rows.add({ ...session, offset: id, id: BigInt(id + 1) }, facts(1_000_000 + id), id),
+  )
+  rows.sort(0, () => false)
+  for (const row of found.slice(100)) rows.finish(row)
+  expect(rows.size).toBe(100)
+  expect(all.size).toBeLessThan(10_000)
 })
 
 test('ended commands are told apart by their places, though accounts have the same ids', () => {

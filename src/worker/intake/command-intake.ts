@@ -280,7 +280,7 @@ export class CommandIntake {
   #isTaken({ account, id }: Pick<Command, 'account' | 'id'>, { offset }: BusRecord): boolean {
     if (this.#waiting.copies.at(offset)) return false
     const usedAt = this.#recent.usedAt(account, id, offset)
-    return this.#waiting.hasId(account, id, offset) || (usedAt !== null && usedAt < offset)
+    return this.#waiting.hasId(account, id, offset) || (usedAt ?? offset) < offset
   }
 
   /** Whether a command is in doubt because its progress was reset. No worker could ever resolve one whose account nobody can have. */

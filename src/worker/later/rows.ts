@@ -8,9 +8,9 @@ export type Row = number
  * waiting: on the table, not due or not released yet. released: its copy is on the command's partition. over: finished, but
  * still in a queue.
  */
-export const WAITING = 1
-export const RELEASED = 2
-export const OVER = 3
+export const WAITING = 0
+export const RELEASED = 1
+export const OVER = 2
 type State = typeof WAITING | typeof RELEASED | typeof OVER
 
 /** So large that the system gives the memory of each chunk apart, page by page as it is used: smaller ones would lie scattered. */

@@ -54,11 +54,10 @@ export class DeferredCommands {
     this.#options = options
   }
 
-  /** Append time of the oldest command that is not paused, milliseconds since 1970. */
-  get oldestTimestamp(): number | null {
+  /** Append time of the oldest command that is not paused, milliseconds since 1970; Infinity if there is none. */
+  get oldestTimestamp(): number {
     const { accounts } = this.#options
-    const times = [...this.#queues].flatMap(([name, rows]) => (accounts.has(name) ? rows[0]!.timestamp : []))
-    return times.length > 0 ? Math.min(...times) : null
+    return Math.min(...[...this.#queues].flatMap(([name, rows]) => (accounts.has(name) ? rows[0]!.timestamp : [])))
   }
 
   get isEmpty(): boolean {

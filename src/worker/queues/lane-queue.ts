@@ -37,16 +37,14 @@ export class LaneQueue {
     return sum(this.#all.map(({ waiting }) => waiting)) + this.#halves.flat().length + this.#later.length
   }
 
-  /** Approximate append time of the oldest command: queues are in order except for requeued commands. */
-  get oldestTimestamp(): number | null {
+  /** Approximate append time of the oldest command: queues are in order except for requeued commands. Infinity if there is none. */
+  get oldestTimestamp(): number {
     const firsts = [
       ...this.#all.flatMap(tenants => tenants.firsts),
       ...this.#halves.flatMap(([first]) => first ?? []),
       ...this.#later,
     ]
-    return firsts.length > 0
-      ? firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
-      : null
+    return firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
   }
 
   /** Commands of one partition that could be deferred: number and bytes. */

@@ -141,8 +141,7 @@ export class Lanes {
   oldestTimestamp(topic: string): number | null {
     const queues = [...this.#laneOf({ topic }).queues.values()]
     const deferred = [...this.#deferred].flatMap(([session, one]) => (session.topic === topic ? one : []))
-    const times = [...queues, ...deferred].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
-    const least = Math.min(...times)
+    const least = Math.min(...[...queues, ...deferred].map(({ oldestTimestamp }) => oldestTimestamp))
     return Number.isFinite(least) ? least : null
   }
 

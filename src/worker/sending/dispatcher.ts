@@ -178,7 +178,7 @@ export class Dispatcher {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
       const lane = this.#lanes.at(urgency)
-      const isWanted = lane.queues.size > 0 && this.#pipeline.wanted(urgency)
+      const isWanted = this.#pipeline.wanted(urgency)
       if (!isWanted) continue
       for (const { account, queue } of this.#inTurn(
         lane,
