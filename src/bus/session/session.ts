@@ -340,6 +340,7 @@ export class PartitionSession implements Session, Participant {
     this.#committedBase = window.base
     checkpoint.seq++
     for (const key of settled) ledger.carry(key, checkpoint.seq)
+    ledger.recordLosses(checkpoint.seq)
     const doubtsSince = window.base < this.#doubtsUntil ? checkpoint.intentsSince : Number.POSITIVE_INFINITY
     const intentsSince = Math.min(doubtsSince, ledger.oldest(clock.now()))
     const metadata = packCheckpoint({ ...checkpoint, tag, intentsSince })
