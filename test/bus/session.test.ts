@@ -110,6 +110,43 @@ test('a doubt keeps the time of its POST, for its callbacks, over owners that di
   expect(third.listener.doubted[0]!.since - postedAt).toBeLessThan(1_000)
 })
 
+test('of two doubts the time of the earlier POST is kept, also by commits after it', async () => {
+  const log = buildLog(3)
+  const owner = buildOwner(log)
+  const open = await owner.open()
+  open.deliver()
+  const postedAt = owner.clock.now()
+  expect(await intend(open, 0)).toBe(true)
+  await owner.clock.pass(60_000)
+  expect(await intend(open, 1)).toBe(true)
+  await owner.clock.pass(60_000)
+  open.session.settle(2, result(2))
+  await open.commit()
+  const other = buildOwner(log, { tag: 'another process' })
+  const next = await other.open()
+  next.deliver()
+  expect(other.listener.doubted.map(({ record, since }) => [record.offset, since - postedAt < 1_000])).toEqual([
+    [0, true],
+    [1, true],
+  ])
+})
+
+test('what was forgotten is known to the next owner, until it is collected again', async () => {
+  const log = buildLog(3)
+  const first = await buildOwner(log, { known: { foundSeq: null, confirmed: null, lastEnd: 0 } }).open()
+  first.session.recollected([])
+  first.session.forget(2)
+  first.session.settle(0, [])
+  await first.commit()
+  const second = await buildOwner(log, { tag: 'another process' }).open()
+  expect(second.session.forgotten).toEqual({ until: 2, owned: true })
+  second.session.recollected([buildRecord('results', 'collected')])
+  await second.commit()
+  expect(publishedKeys(log)).toEqual(['collected'])
+  const third = await buildOwner(log, { tag: 'a third process' }).open()
+  expect(third.session.forgotten).toBe(null)
+})
+
 test('an intent that is released as soon as it is committed is in doubt for no later owner', async () => {
   const log = buildLog(1)
   const open = await buildOwner(log).open()
