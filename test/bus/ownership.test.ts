@@ -249,25 +249,29 @@ describe('a result that comes after the process lost its membership', () => {
   })
 })
 
-test.each([1, 2])('a process that leaves with %d outcomes that it could not commit says how many its successor will doubt', async count => {
-  const { ownership, logs, listener, deliver, commit, lease, clock, leaving, logged, sharedCommits } = await openGroup(1)
-  logs[0]!.append(2)
-  deliver(0)
-  const intended = listener.session().intend(Array.from({ length: count }, (_, i) => i))
-  await commit()
-  await intended
-  lease.holds = false
-  await ownership.joining()
-  listener.session().settle(0, result(0))
-  const before = sharedCommits.began.length
-  const left = ownership.leave(1_000)
-  await clock.pass(2_000)
-  leaving.end()
-  await left
-  const message = `the outcomes of ${count} requests were not committed in time: `
-  expect(logged).toEqual([expect.stringContaining(message)])
-  expect(sharedCommits.began).toHaveLength(before)
-})
+test.each([1, 2])(
+  'a process that leaves with %d outcomes that it could not commit says how many its successor will doubt',
+  async count => {
+    const { ownership, logs, listener, deliver, commit, lease, clock, leaving, logged, sharedCommits } =
+      await openGroup(1)
+    logs[0]!.append(2)
+    deliver(0)
+    const intended = listener.session().intend(Array.from({ length: count }, (_, i) => i))
+    await commit()
+    await intended
+    lease.holds = false
+    await ownership.joining()
+    listener.session().settle(0, result(0))
+    const before = sharedCommits.began.length
+    const left = ownership.leave(1_000)
+    await clock.pass(2_000)
+    leaving.end()
+    await left
+    const message = `the outcomes of ${count} requests were not committed in time: `
+    expect(logged).toEqual([expect.stringContaining(message)])
+    expect(sharedCommits.began).toHaveLength(before)
+  },
+)
 
 test('a process that leaves opens no partition any more, however long that takes', async () => {
   const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)

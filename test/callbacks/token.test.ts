@@ -153,6 +153,25 @@ describe('a token of one message', () => {
   })
 })
 
+test('the reason of a refused token is told by its day, and a token of an account has none', () => {
+  const bench = tokenBench()
+  const { tokens } = bench
+  const openedAfter = (days: number) => {
+    bench.now = noonMs
+    const token = tokens.issue(hookSubject())
+    bench.keys = [] // so that only days can be judged
+    bench.now = noonMs + days * dayMs
+    const opened = tokens.open(token)
+    bench.keys = [hookKey()]
+    return opened
+  }
+  expect([-2, -1, 0, 30, 31].map(openedAfter)).toEqual(
+    ['forged', 'unknown_key', 'unknown_key', 'unknown_key', 'expired'].map(reason => ({ ok: false, reason })),
+  )
+  bench.now = noonMs
+  expect(tokens.openAccount('default', tokens.issue(hookSubject()))).toEqual({ ok: false, reason: 'malformed' })
+})
+
 test('a token from a future day is refused', () => {
   const bench = tokenBench()
   bench.now = noonMs + 3 * dayMs
