@@ -399,7 +399,13 @@ describe('a process that leaves', () => {
     const did: string[] = []
     const { member } = group.driver
     const { leave } = member
-    Object.assign(member, { retire: () => did.push('retires'), leave: () => (did.push('leaves'), leave()) })
+    Object.assign(member, {
+      retire: () => did.push('retires'),
+      leave() {
+        did.push('leaves')
+        return leave()
+      },
+    })
     Object.assign(group.driver, { close: () => did.push('stops reading') })
     Object.assign(group.listener, { held: () => did.push('begins no request'), closed: () => did.push('closes') })
     group.logs[0]!.append(2)

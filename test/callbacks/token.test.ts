@@ -37,6 +37,15 @@ describe('a token of one message', () => {
     expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
   })
 
+  test('can contain a subject of which each character takes the most bytes', () => {
+    const { tokens } = tokenBench()
+    const text = '€'.repeat(1_000)
+    const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 255, state: null }
+    const texts = { account: text, type: text, correlationId: text, tenant: text, campaign: text, country: text }
+    const subject = hookSubject({ id: 2n ** 63n - 1n, ...texts, trace })
+    expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
+  })
+
   test('reveals nothing of its subject', () => {
     const { tokens } = tokenBench()
     const long = fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 30 })
