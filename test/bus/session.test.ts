@@ -357,6 +357,18 @@ describe('a window that moves by reading alone', () => {
     expect(isAtRest(process, second)).toBe(true)
   })
 
+  test('is committed if only a transaction marker was left to read', async () => {
+    const log = buildLog(3)
+    log.committed = { offset: 3, metadata: '1;another process;8;' }
+    log.appendGap(2)
+    const process = buildOwner(log)
+    const open = await process.open()
+    open.deliver()
+    await open.commit()
+    expect(log.committed).toMatchObject({ offset: 5 })
+    expect(isAtRest(process, open)).toBe(true)
+  })
+
   test('is committed once if a transaction marker ends the log', async () => {
     const log = buildLog(1)
     const process = buildOwner(log)

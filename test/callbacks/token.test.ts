@@ -240,6 +240,13 @@ describe('a token of an account', () => {
     expect(tokens.openAccount('shop2', tokens.issueAccount('shop'))).toEqual({ ok: false, reason: 'forged' })
   })
 
+  test("does not open for the end of its account's name, with the beginning moved into the token", () => {
+    const { tokens } = tokenBench()
+    const token = bytesOf(tokens.issueAccount('shop'))
+    const moved = Buffer.concat([token.subarray(0, -16), Buffer.from('sh'), token.subarray(-16)])
+    expect(tokens.openAccount('op', moved.toString('base64url'))).toEqual({ ok: false, reason: 'forged' })
+  })
+
   test('does not open if any bit was flipped', () => {
     const { tokens } = tokenBench()
     const token = bytesOf(tokens.issueAccount('shop'))
