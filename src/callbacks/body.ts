@@ -14,22 +14,20 @@ export function readBody(
   reserve: (bytes: number) => boolean,
 ): Promise<Buffer | CallbackRefusal> {
   return new Promise(resolve => {
-    let body: GrowingBuffer | null = new GrowingBuffer(maxBytes)
+    const body = new GrowingBuffer(maxBytes)
     const refuse = (reason: CallbackRefusal) => {
-      body = null
+      request.off('data', take)
       resolve(reason)
     }
-    request.on('data', (piece: Buffer) => {
-      if (body === null) return
+    const take = (piece: Buffer) => {
       const before = body.capacity
       if (!body.add(piece)) refuse('too_large')
       else if (!reserve(body.capacity - before)) refuse('overloaded')
-    })
-    request.on('end', () => {
-      if (body !== null) resolve(body.bytes())
-    })
+    }
+    request.on('data', take)
+    request.on('end', () => resolve(body.bytes()))
+    request.on('close', () => resolve('aborted'))
     if (request.destroyed) resolve('aborted')
-    else request.on('close', () => resolve('aborted'))
   })
 }
 

@@ -58,6 +58,27 @@ describe('the first start of a group', () => {
     await expected
   })
 
+  test('does not fail if the group has read a part of the topic before', async () => {
+    const logs = [buildLog(2), buildLog(2)]
+    logs[0]!.committed = { offset: 1, metadata: '1;process A;1;' }
+    const { deliver, listener, open } = await buildGroup(2, { startFrom: 'fail', logs })
+    await open()
+    for (const partition of [0, 1]) deliver(partition)
+    expect(listener.freshKeys).toEqual(['1', '0', '1'])
+  })
+
+  test('with startFrom latest skips nothing of a topic of which the group has read a part', async () => {
+    const clock = new ManualClock(anHour)
+    const logs = [buildLog(2), buildLog(2)]
+    logs[0]!.committed = { offset: 1, metadata: '1;process A;1;' }
+    const starting = buildGroup(2, { startFrom: 'latest', logs, clock, members: () => true })
+    await clock.pass(61_000)
+    const { deliver, listener, open } = await starting
+    await open()
+    for (const partition of [0, 1]) deliver(partition)
+    expect(listener.freshKeys).toEqual(['1', '0', '1'])
+  })
+
   test('does not count a topic without visible partitions as empty', async () => {
     const starting = buildGroup(1, { startFrom: 'latest', logs: [buildLog(5)], partitionsAtStart: 0 })
     await expect(starting).rejects.toThrow(BusUnavailable)

@@ -456,6 +456,36 @@ describe('a log that was cut', () => {
     }
   })
 
+  test.each(['ok', 'failed', 'lost answer'] as const)(
+    'at its end loses no command that takes the offset of one in flight, however the commit of the loss ends: %s',
+    async ending => {
+      const log = buildLog(2)
+      const owner = buildOwner(log)
+      const first = await owner.open()
+      first.deliver()
+      expect(await intend(first, 0)).toBe(true)
+      log.truncate(0)
+      let next = await owner.open()
+      await next.commit(ending)
+      if (ending !== 'ok') next = await owner.open()
+      await next.commit()
+      log.append(2)
+      next.deliver()
+      const intended = next.session.intend([0])
+      await next.commit('lost answer')
+      expect(await intended).toBe(false)
+      const last = await owner.open()
+      const before = owner.listener.fresh.length
+      last.deliver()
+      expect(owner.listener.freshKeys.slice(before)).toEqual(['0', '1'])
+      first.session.settle(0, result(0))
+      for (const offset of [0, 1]) last.session.settle(offset, result(offset))
+      await last.commit()
+      expect(log.published).toEqual([0, 0, 1].flatMap(result))
+      expect([log.committed?.offset, owner.ledger.size]).toEqual([2, 0])
+    },
+  )
+
   test("loses no result, although the group's progress is deleted, too", async () => {
     const log = buildLog(3)
     const known = { foundSeq: 0, confirmed: { offset: 1, metadata: '1;this process;3;' }, lastEnd: 3 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord } from '../support/bus.ts'
 import { settled } from '../support/clock.ts'
 import { buildGroup, openGroup } from '../support/group.ts'
-import { buildLog, result } from '../support/sessions.ts'
+import { buildLog, commitDueMs, result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -248,20 +249,29 @@ describe('a result that comes after the process lost its membership', () => {
   })
 })
 
-test('a process that leaves with outcomes that it could not commit says how many its successor will doubt', async () => {
-  const { ownership, logs, listener, deliver, commit, lease, clock, leaving, logged } = await openGroup(1)
-  logs[0]!.append(2)
-  deliver(0)
-  const intended = listener.session().intend([0, 1])
-  await commit()
-  await intended
-  lease.holds = false
-  const left = ownership.leave(1_000)
-  await clock.pass(2_000)
-  leaving.end()
-  await left
-  expect(logged).toEqual([expect.stringMatching(/^the outcomes of 2 requests were not committed in time: /)])
-})
+test.each([1, 2])(
+  'a process that leaves with %d outcomes that it could not commit says how many its successor will doubt',
+  async count => {
+    const { ownership, logs, listener, deliver, commit, lease, clock, leaving, logged, sharedCommits } =
+      await openGroup(1)
+    logs[0]!.append(2)
+    deliver(0)
+    const intended = listener.session().intend(Array.from({ length: count }, (_, i) => i))
+    await commit()
+    await intended
+    lease.holds = false
+    await ownership.joining()
+    listener.session().settle(0, result(0))
+    const before = sharedCommits.began.length
+    const left = ownership.leave(1_000)
+    await clock.pass(2_000)
+    leaving.end()
+    await left
+    const message = `the outcomes of ${count} requests were not committed in time: `
+    expect(logged).toEqual([expect.stringContaining(message)])
+    expect(sharedCommits.began).toHaveLength(before)
+  },
+)
 
 test('a process that leaves opens no partition any more, however long that takes', async () => {
   const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
@@ -290,6 +300,152 @@ test('the state of each owned partition can be read, whether it is open or not',
     { topic, partition: 1, open: false, lag: 0, windowUsed: 0, committing: false },
   ])
   expect(ownership.hasLease()).toBe(true)
+})
+
+test('a partition whose session is lost counts as not open, without lag', async () => {
+  const { logs, deliver, listener, ownership, commit } = await openGroup(1)
+  await commit()
+  logs[0]!.append(3)
+  deliver(0)
+  listener.session().settle(0, [])
+  await commit('failed')
+  expect([...ownership.sessions()]).toEqual([
+    { topic: 'commands', partition: 0, open: false, lag: 0, windowUsed: 0, committing: false },
+  ])
+})
+
+test('what keeps the process from its partitions is what the group says of it', async () => {
+  const { ownership, driver } = await buildGroup(1)
+  Object.assign(driver.member, { trouble: 'no coordinator', unread: ['otp is not read'] })
+  Object.assign(driver, { unread: () => ['commands/0 cannot be read'] })
+  expect([ownership.trouble(), ownership.unread()]).toEqual([
+    'no coordinator',
+    ['otp is not read', 'commands/0 cannot be read'],
+  ])
+})
+
+test('operators are told where a session begins, what it found, and how long that and each commit took', async () => {
+  const telemetry = new Telemetry()
+  const told: unknown[] = []
+  for (const name of ['session.opened', 'session.foreignOffset', 'commit.confirmed', 'cycle.committed'] as const)
+    telemetry.on(name, (event: object) => told.push({ name, ...event }))
+  const log = buildLog(4)
+  log.committed = { offset: 1, metadata: null }
+  const { assign, acquire, clock, listener, deliver, sharedCommits } = await buildGroup(1, { telemetry, logs: [log] })
+  await assign(0)
+  await clock.pass(1_500)
+  await acquire([0])
+  const at = { topic: 'commands', partition: 0 }
+  const found = { committed: 1, inDoubt: 0, stale: false }
+  expect(told.splice(0)).toEqual([
+    { name: 'session.opened', ...at, offset: 1, ...found, took: 1.5 },
+    { name: 'session.foreignOffset', ...at, offset: 1 },
+  ])
+  deliver(0)
+  for (const offset of [1, 3]) listener.session().settle(offset, result(offset))
+  await clock.pass(commitDueMs)
+  await clock.pass(250 - 4)
+  sharedCommits.end()
+  await settled()
+  expect(told).toEqual([
+    { name: 'commit.confirmed', partitions: 1, records: 2, seconds: expect.closeTo(0.25, 1) },
+    { name: 'cycle.committed', ...at, records: 2, windowUsed: 2 / 8192 },
+  ])
+})
+
+test('logs are read with the look-back of their topic, and whole where the listener knows all results', async () => {
+  const log = buildLog(9)
+  log.committed = { offset: 5, metadata: '1;another process;8;' }
+  const lookBack = (topic: string) => (topic === 'commands' ? 2 : 0)
+  const { driverOf } = await openGroup(1, { logs: [log], known: true, lookBack })
+  expect(driverOf(0).seeks).toEqual([3])
+  log.committed = { offset: 5, metadata: '' }
+  const whole = await openGroup(1, { logs: [log], known: true, readsAll: topic => topic === 'commands' })
+  expect(whole.driverOf(0).seeks).toEqual([0])
+})
+
+test('the logs of partitions with unfinished records are looked at each five seconds, one look after the other', async () => {
+  const { logs, deliver, clock, driver, ownership, commit, listener } = await openGroup(2)
+  await commit()
+  let answer = async (partition: number) => ({ ...logs[partition]!.ends })
+  const asked: [at: number, partition: number][] = []
+  driver.ends = async tp => {
+    asked.push([clock.elapsed, tp.partition])
+    return { ...tp, ...(await answer(tp.partition)) }
+  }
+  logs[0]!.append(3)
+  deliver(0)
+  await clock.pass(5_000 - clock.elapsed)
+  answer = async () => {
+    throw new Error('there is no leader')
+  }
+  await clock.pass(5_000)
+  const slow = Promise.withResolvers<{ low: number; high: number }>()
+  answer = () => slow.promise
+  await clock.pass(20_000)
+  expect(asked).toEqual([5_000, 10_000, 15_000].map(at => [at, 0]))
+  logs[0]!.append(2)
+  slow.resolve(logs[0]!.ends)
+  await clock.pass(0)
+  expect([...ownership.sessions()].map(({ lag }) => lag)).toEqual([5, 0])
+  expect(listener.session(0).alive).toBe(true)
+})
+
+describe('a process that leaves', () => {
+  /** Notes what it does, in order. */
+  async function setUp() {
+    const group = await openGroup(1)
+    await group.commit()
+    const did: string[] = []
+    const { member } = group.driver
+    const { leave } = member
+    Object.assign(member, {
+      retire: () => did.push('retires'),
+      leave() {
+        did.push('leaves')
+        return leave()
+      },
+    })
+    Object.assign(group.driver, { close: () => did.push('stops reading') })
+    Object.assign(group.listener, { held: () => did.push('begins no request'), closed: () => did.push('closes') })
+    group.logs[0]!.append(2)
+    group.deliver(0)
+    return { ...group, did }
+  }
+
+  test('gives up its lease, waits for requests in flight, commits their results at once, leaves, and closes', async () => {
+    const { ownership, listener, commit, clock, did, leaving, sharedCommits, logs, tps } = await setUp()
+    const session = listener.session()
+    const intended = session.intend([0])
+    await commit()
+    await intended
+    let isOver = false
+    const left = ownership.leave().finally(() => {
+      isOver = true
+    })
+    ownership.assigned(tps, true)
+    expect(session.open).toBe(false)
+    await clock.pass(1_000)
+    expect(did).toEqual(['retires', 'begins no request'])
+    session.settle(0, result(0))
+    await clock.pass(20)
+    sharedCommits.end()
+    await clock.pass(10)
+    expect(logs[0]!.published).toEqual(result(0))
+    expect([did.slice(2), isOver]).toEqual([['leaves'], false])
+    leaving.end()
+    await left
+    expect(did.slice(2)).toEqual(['leaves', 'closes', 'stops reading'])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('with nothing in flight leaves at once', async () => {
+    const { ownership, clock, leaving, did, logged } = await setUp()
+    leaving.end()
+    await ownership.leave()
+    expect(did).toEqual(['retires', 'begins no request', 'leaves', 'closes', 'stops reading'])
+    expect([clock.pending, logged]).toEqual([0, []])
+  })
 })
 
 describe('the listener hears at once', () => {

@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
+import type { PartitionSession } from '../../src/bus/session/session.ts'
 import { buildRecord } from '../support/bus.ts'
-import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, result } from '../support/sessions.ts'
+import { settled } from '../support/clock.ts'
+import {
+  buildLog,
+  buildOwner,
+  intend,
+  type OpenSession,
+  type OwnerOptions,
+  type PartitionLog,
+  result,
+} from '../support/sessions.ts'
 
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
@@ -110,6 +120,43 @@ test('a doubt keeps the time of its POST, for its callbacks, over owners that di
   expect(third.listener.doubted[0]!.since - postedAt).toBeLessThan(1_000)
 })
 
+test('of two doubts the time of the earlier POST is kept, also by commits after it', async () => {
+  const log = buildLog(3)
+  const owner = buildOwner(log)
+  const open = await owner.open()
+  open.deliver()
+  const postedAt = owner.clock.now()
+  expect(await intend(open, 0)).toBe(true)
+  await owner.clock.pass(60_000)
+  expect(await intend(open, 1)).toBe(true)
+  await owner.clock.pass(60_000)
+  open.session.settle(2, result(2))
+  await open.commit()
+  const other = buildOwner(log, { tag: 'another process' })
+  const next = await other.open()
+  next.deliver()
+  expect(other.listener.doubted.map(({ record, since }) => [record.offset, since - postedAt < 1_000])).toEqual([
+    [0, true],
+    [1, true],
+  ])
+})
+
+test('what was forgotten is known to the next owner, until it is collected again', async () => {
+  const log = buildLog(3)
+  const first = await buildOwner(log, { known: { foundSeq: null, confirmed: null, lastEnd: 0 } }).open()
+  first.session.recollected([])
+  first.session.forget(2)
+  first.session.settle(0, [])
+  await first.commit()
+  const second = await buildOwner(log, { tag: 'another process' }).open()
+  expect(second.session.forgotten).toEqual({ until: 2, owned: true })
+  second.session.recollected([buildRecord('results', 'collected')])
+  await second.commit()
+  expect(publishedKeys(log)).toEqual(['collected'])
+  const third = await buildOwner(log, { tag: 'a third process' }).open()
+  expect(third.session.forgotten).toBe(null)
+})
+
 test('an intent that is released as soon as it is committed is in doubt for no later owner', async () => {
   const log = buildLog(1)
   const open = await buildOwner(log).open()
@@ -139,6 +186,152 @@ test('a hand-over takes back intents that no commit holds yet: their commands ar
   expect([other.listener.doubtedKeys, other.listener.freshKeys]).toEqual([[], ['1']])
 })
 
+describe('the listener of a session', () => {
+  /** A process whose listener notes the calls, over a log from which the first two records were deleted. */
+  function setUp(committed: PartitionLog['committed'], options: OwnerOptions = {}) {
+    const log = buildLog(6)
+    log.cut(2)
+    log.committed = committed
+    const process = buildOwner(log, options)
+    const calls: unknown[] = []
+    Object.assign(process.listener, {
+      lost: (_: unknown, ranges: unknown[]) => {
+        calls.push(ranges)
+        return [buildRecord('results', 'about a loss')]
+      },
+      held: () => calls.push('held'),
+      resumed: () => calls.push('resumed'),
+    })
+    return { ...process, log, calls }
+  }
+
+  test('may prepare before a session opens, and hears nothing of one that ended meanwhile', async () => {
+    for (const ends of [false, true]) {
+      const { listener, open, log } = setUp(null)
+      const prepared = Promise.withResolvers<void>()
+      const opening: PartitionSession[] = []
+      Object.assign(listener, {
+        opening: (session: PartitionSession) => {
+          opening.push(session)
+          return prepared.promise
+        },
+      })
+      const opened = open()
+      await settled()
+      expect(
+        opening.map(({ started, open, full, recalling, isCaughtUp }) => [started, open, full, recalling, isCaughtUp]),
+      ).toEqual([[false, false, true, false, false]])
+      expect([listener.sessions.size, log.published]).toEqual([0, []])
+      if (ends) opening[0]!.close()
+      prepared.resolve()
+      await opened
+      expect(listener.sessions.size).toBe(ends ? 0 : 1)
+    }
+  })
+
+  test.each([
+    ['nothing at a take-over that lost nothing', { offset: 3, metadata: '1;another process;8;' }, []],
+    [
+      'of records that were deleted',
+      { offset: 1, metadata: '1;another process;8;' },
+      [{ kind: 'unread', first: 1, last: 1 }],
+    ],
+    ['of records that another program skipped', { offset: 5, metadata: '' }, [{ kind: 'skipped', first: 2, last: 4 }]],
+    ['nothing of another program that skipped none', { offset: 2, metadata: '' }, []],
+  ])('hears %s, and publishes what it has to say of that', async (_, committed, ranges) => {
+    const { open, calls, log } = setUp(committed)
+    const { commit, commits } = await open()
+    expect(calls).toEqual(ranges.length > 0 ? [ranges] : [])
+    await commit()
+    expect(publishedKeys(log)).toEqual(ranges.length > 0 ? ['about a loss'] : [])
+    expect(commits.began.length).toBe(ranges.length > 0 ? 1 : 0)
+  })
+
+  test('hears of records that are lost while it reads, unless the session must not continue', async () => {
+    for (const mustEnd of [false, true]) {
+      const dataLost = () => {
+        if (mustEnd) throw new Error('the log is cut too often')
+      }
+      const { open, calls, log, losses } = setUp({ offset: 2, metadata: '1;another process;8;' }, { dataLost })
+      const { session, deliver, commit } = await open()
+      deliver(1)
+      log.cut(5)
+      session.logEnds({ topic: 'commands', partition: 0, ...log.ends })
+      expect(calls).toEqual(mustEnd ? [] : [[{ kind: 'unread', first: 3, last: 4 }]])
+      expect(losses).toEqual(mustEnd ? ['fetch: the log is cut too often'] : [])
+      expect(session.alive).toBe(!mustEnd)
+      await commit()
+      expect(publishedKeys(log)).toEqual(mustEnd ? [] : ['about a loss'])
+      if (!mustEnd) expect(session.forgotten).toEqual({ until: 5, owned: true })
+    }
+  })
+
+  test('hears of a hand-over and its end, once the session is open', async () => {
+    const { open, calls } = setUp(null)
+    const { session } = await open()
+    session.hold()
+    session.resume()
+    expect(calls).toEqual(['held', 'resumed'])
+  })
+
+  test('leaves a memo to the next owner, if it is short enough', async () => {
+    const { open, log } = setUp(null)
+    const { session, commit } = await open()
+    expect(() => session.remember('x'.repeat(65))).toThrow(RangeError)
+    session.remember('x'.repeat(64))
+    await commit()
+    const next = await buildOwner(log, { tag: 'another process' }).open()
+    expect(next.session.memo).toBe('x'.repeat(64))
+  })
+
+  test('attaches records to the outcome of an offset, which are published with it, once', async () => {
+    const { open, log } = setUp(null)
+    const opened = await open()
+    const { session, deliver, commit } = opened
+    deliver()
+    let done = 0
+    for (const offset of [2, 3]) session.attach(offset, [buildRecord('later', `with ${offset}`)], () => done++)
+    session.settle(2, result(2))
+    expect(await intend(opened, 3)).toBe(true)
+    session.settle(3, result(3))
+    session.settle(3, result(3))
+    await commit()
+    expect(publishedKeys(log)).toEqual(['2', 'with 2', '3', 'with 3'])
+    expect(done).toBe(2)
+  })
+
+  test('adds records that belong to no offset, but none to a session that has ended', async () => {
+    const { open, log } = setUp({ offset: 2, metadata: '1;another process;8;' })
+    const { session, commit, commits } = await open()
+    session.add([])
+    await commit()
+    expect(commits.began).toEqual([])
+    session.add([buildRecord('results', 'a')])
+    await commit()
+    let ran = 0
+    session.run(() => ran++)
+    session.close()
+    session.run(() => ran++)
+    session.add([buildRecord('results', 'b')])
+    session.recollected([buildRecord('results', 'c')])
+    await commit()
+    expect([publishedKeys(log), ran]).toEqual([['a'], 1])
+  })
+
+  test('knows how much memory it has, and when all that was there at the take-over has been read', async () => {
+    const backlog = { records: 40, bytes: 1 << 20 }
+    const { open, log } = setUp(null, { backlog })
+    const { session, deliver } = await open()
+    expect([session.capacity, session.room]).toEqual([backlog, backlog])
+    log.append(2)
+    expect([session.endAtTakeOver, session.isCaughtUp]).toEqual([6, false])
+    deliver(3)
+    expect(session.isCaughtUp).toBe(false)
+    deliver(1)
+    expect(session.isCaughtUp).toBe(true)
+  })
+})
+
 describe('a window that moves by reading alone', () => {
   /** Whether no commit is running or due. */
   const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { commits }: OpenSession) =>
@@ -162,6 +355,18 @@ describe('a window that moves by reading alone', () => {
     expect(isAtRest(process, second)).toBe(true)
     second.deliver()
     expect(isAtRest(process, second)).toBe(true)
+  })
+
+  test('is committed if only a transaction marker was left to read', async () => {
+    const log = buildLog(3)
+    log.committed = { offset: 3, metadata: '1;another process;8;' }
+    log.appendGap(2)
+    const process = buildOwner(log)
+    const open = await process.open()
+    open.deliver()
+    await open.commit()
+    expect(log.committed).toMatchObject({ offset: 5 })
+    expect(isAtRest(process, open)).toBe(true)
   })
 
   test('is committed once if a transaction marker ends the log', async () => {

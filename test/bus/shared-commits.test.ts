@@ -97,6 +97,22 @@ describe('during a rebalance', () => {
     expect(logs[1]!.published).toHaveLength(1)
   })
 
+  test('what is in flight is waited for, for five seconds at most, and nothing else begins', async () => {
+    const { sessionOf, ownership, commit, clock } = await openTogether()
+    const intended = sessionOf(1).intend([0])
+    await commit()
+    await intended
+    let isOver = false
+    void ownership.joining().then(() => {
+      isOver = true
+    })
+    expect([0, 1, 2].map(partition => sessionOf(partition).open)).toEqual([false, false, false])
+    await clock.pass(4_900)
+    expect(isOver).toBe(false)
+    await clock.pass(110)
+    expect(isOver).toBe(true)
+  })
+
   test('a process that is no member any more commits nothing that was due when it joins again', async () => {
     const { sharedCommits, sessionOf, ownership, clock, lease, tps, commit, logs } = await openTogether()
     const before = sharedCommits.began.length

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { accountHookUrl, callbackOriginOf, hookUrl } from '../../src/callbacks/hook-url.ts'
+import { sendTypes } from '../../src/protocol/index.ts'
 import { hookSubject, tokenBench } from '../support/callbacks.ts'
 
 const publicUrl = 'https://hooks.example.com'
@@ -53,6 +54,58 @@ test('the longest hook address is exactly as long as allowed', () => {
   const lengths = Array.from({ length: 120 }, (_, n) => url(hookSubject({ correlationId: 'x'.repeat(n) }))!.length)
   expect(Math.max(...lengths)).toBe(255)
   expect(counter.dropped).toBeGreaterThan(0)
+})
+
+test('a hook address that would be too long leaves out the trace first, which is not counted', () => {
+  const { url, opened, counter } = urlBench()
+  const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
+  const [short, long] = [hookSubject({ trace }), hookSubject({ trace, correlationId: 'x'.repeat(80) })]
+  expect(opened(url(short))).toMatchObject({ ok: true, subject: short })
+  expect(opened(url(long))).toMatchObject({ ok: true, subject: { ...long, trace: null } })
+  expect(counter.dropped).toBe(0)
+  const longest = hookSubject({ trace, correlationId: 'x'.repeat(120) })
+  const bare = { ...longest, correlationId: null, tenant: null, campaign: null, trace: null }
+  expect(opened(url(longest))).toMatchObject({ ok: true, subject: bare })
+  expect(counter.dropped).toBe(1)
+})
+
+test('an address without correlation, tenant and campaign that is too long is not counted', () => {
+  const { url, counter } = urlBench()
+  const unmarked = { correlationId: null, tenant: null, campaign: null }
+  expect(url(hookSubject({ ...unmarked, account: 'x'.repeat(200) }))).toBeNull()
+  expect(counter.dropped).toBe(0)
+})
+
+test('the least length of addresses that the settings may allow is the one with which every command gets one', () => {
+  const refusal = (urlMaxLength: number) => {
+    try {
+      urlBench({ urlMaxLength })
+      return null
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const needed = Number(/takes (\d+) characters/.exec(refusal(1)!)![1])
+  expect([refusal(needed - 1) !== null, refusal(needed)]).toEqual([true, null])
+  const { url } = urlBench({ urlMaxLength: needed })
+  const lengths = sendTypes.map(type => {
+    const bare = { type, correlationId: null, tenant: null, campaign: null, trace: null }
+    return url(hookSubject({ ...bare, id: 2n ** 63n - 1n, country: 'UA' }))?.length ?? Number.NaN
+  })
+  expect(Math.max(...lengths)).toBe(needed)
+})
+
+test.each([
+  ['/hooks/other/shop/TOKEN', 'path'],
+  ['/x/account/shop/TOKEN', 'path'],
+  ['/hooks/account/shop2/TOKEN', 'forged'],
+  ['/hooks/account/shop/x', 'malformed'],
+  ['/hooks/account', 'malformed'],
+  ['/hooks', 'path'],
+  ['', 'path'],
+])('a request to %s is refused: %s', (target, reason) => {
+  const { tokens } = urlBench()
+  expect(callbackOriginOf(target.replace('TOKEN', tokens.issueAccount('shop')), tokens)).toBe(reason)
 })
 
 test('there is no hook address if it would be too long even without correlation', () => {

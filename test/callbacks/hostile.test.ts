@@ -72,6 +72,7 @@ describe('a connection', () => {
     const forged = asks(`${bench.origin}/hooks/nobody`, body.length)
     await eventually(() => expect(large.received).toMatch(/^HTTP\/1\.1 413 /))
     await eventually(() => expect(forged.received).toMatch(/^HTTP\/1\.1 404 /))
+    await eventually(() => expect([large.closed, forged.closed]).toEqual([true, true]))
   })
 })
 

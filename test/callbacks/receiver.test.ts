@@ -6,7 +6,7 @@ describe('a callback of one message', () => {
   test('is answered 200 and becomes a status event', async () => {
     const bench = await receiverBench()
     const response = await post(bench.url())
-    expect(response.status).toBe(200)
+    expect([response.status, await response.text()]).toEqual([200, ''])
     expect(bench.events()).toMatchObject([{ id: 42n, state: 'DELIVERED', verified: true, receivedAt: bench.now }])
     expect(bench.accepted).toEqual([
       { type: 'sms', state: 'DELIVERED', verified: true, contradicts: false, commandType: 'sms', country: 'UA' },
@@ -47,6 +47,25 @@ describe('a callback of one message', () => {
     await post(url)
     await post(url, callback({ status: 'EXPIRED', success: false }))
     expect(bench.latencies).toEqual([{ type: 'sms', country: 'UA', seconds: 90 }])
+    bench.now -= 95_000 // by the clock of another process
+    await post(url)
+    expect(bench.latencies[1]).toMatchObject({ seconds: 0 })
+  })
+
+  test('of a channel that is not known is counted under one name, whatever its sender calls it', async () => {
+    const bench = await receiverBench()
+    await post(bench.url(), callback({ type: 'carrier pigeon' }))
+    expect(bench.accepted).toMatchObject([{ type: 'other', commandType: 'sms' }])
+    expect(bench.events()).toMatchObject([{ type: 'carrier pigeon' }])
+  })
+
+  test('that busgate doctor tries is answered like any other, and not counted', async () => {
+    const bench = await receiverBench()
+    expect((await post(bench.url({ id: 0n }), 'no JSON')).status).toBe(400)
+    expect(bench.refused).toEqual([])
+    expect((await post(bench.url({ id: 1n }), 'no JSON')).status).toBe(400)
+    expect((await post(bench.accountUrl('shop'), 'no JSON')).status).toBe(400)
+    expect(bench.refused).toEqual(['bad_json', 'bad_json'])
   })
 
   test('has the same event id when it is repeated, and a different one from any other callback', async () => {
@@ -106,11 +125,26 @@ describe("a callback to an account's address", () => {
   test('is answered 503 if the dead letter could not be written', async () => {
     const bench = await receiverBench({ publishMs: 30 })
     bench.bus.fail = new Error('not enough replicas')
+    const told: unknown[] = []
+    bench.telemetry.on('deadLetter.published', event => told.push(event))
     const response = await post(bench.accountUrl('shop'), { success: true })
-    expect(response.status).toBe(503)
+    expect([response.status, told]).toEqual([503, []])
     expect(response.headers.get('retry-after')).toBe('5')
     Object.assign(bench.bus, { fail: null, held: true })
     expect((await post(bench.accountUrl('shop'), { success: true })).status).toBe(503)
+  })
+
+  test('without a command of ours is published as a dead letter, unchanged, and counted once', async () => {
+    const bench = await receiverBench()
+    const told: unknown[] = []
+    bench.telemetry.on('deadLetter.published', event => told.push(event))
+    expect((await post(bench.accountUrl('shop'), '{ "success": true }')).status).toBe(200)
+    const letters = bench.bus.recordsOf('dead-letters')
+    expect(letters.map(({ value, headers }) => [String(value), headers?.code])).toEqual([
+      ['{ "success": true }', 'NO_NUMERIC_ID'],
+    ])
+    expect(told).toEqual([{ stage: 'callback', code: 'NO_NUMERIC_ID', count: 1, first: null }])
+    expect(bench.accepted).toEqual([])
   })
 })
 

@@ -37,6 +37,15 @@ describe('a token of one message', () => {
     expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
   })
 
+  test('can contain a subject of which each character takes the most bytes', () => {
+    const { tokens } = tokenBench()
+    const text = '€'.repeat(1_000)
+    const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 255, state: null }
+    const texts = { account: text, type: text, correlationId: text, tenant: text, campaign: text, country: text }
+    const subject = hookSubject({ id: 2n ** 63n - 1n, ...texts, trace })
+    expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
+  })
+
   test('reveals nothing of its subject', () => {
     const { tokens } = tokenBench()
     const long = fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 30 })
@@ -153,6 +162,25 @@ describe('a token of one message', () => {
   })
 })
 
+test('the reason of a refused token is told by its day, and a token of an account has none', () => {
+  const bench = tokenBench()
+  const { tokens } = bench
+  const openedAfter = (days: number) => {
+    bench.now = noonMs
+    const token = tokens.issue(hookSubject())
+    bench.keys = [] // so that only days can be judged
+    bench.now = noonMs + days * dayMs
+    const opened = tokens.open(token)
+    bench.keys = [hookKey()]
+    return opened
+  }
+  expect([-2, -1, 0, 30, 31].map(openedAfter)).toEqual(
+    ['forged', 'unknown_key', 'unknown_key', 'unknown_key', 'expired'].map(reason => ({ ok: false, reason })),
+  )
+  bench.now = noonMs
+  expect(tokens.openAccount('default', tokens.issue(hookSubject()))).toEqual({ ok: false, reason: 'malformed' })
+})
+
 test('a token from a future day is refused', () => {
   const bench = tokenBench()
   bench.now = noonMs + 3 * dayMs
@@ -210,6 +238,13 @@ describe('a token of an account', () => {
   test('is refused as forged at the address of another account', () => {
     const { tokens } = tokenBench()
     expect(tokens.openAccount('shop2', tokens.issueAccount('shop'))).toEqual({ ok: false, reason: 'forged' })
+  })
+
+  test("does not open for the end of its account's name, with the beginning moved into the token", () => {
+    const { tokens } = tokenBench()
+    const token = bytesOf(tokens.issueAccount('shop'))
+    const moved = Buffer.concat([token.subarray(0, -16), Buffer.from('sh'), token.subarray(-16)])
+    expect(tokens.openAccount('op', moved.toString('base64url'))).toEqual({ ok: false, reason: 'forged' })
   })
 
   test('does not open if any bit was flipped', () => {

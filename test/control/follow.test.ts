@@ -5,7 +5,7 @@ import { type Change, keyOf, writeChange } from '../../src/control/change.ts'
 import { followControls } from '../../src/control/follow.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { anHour, ManualClock, settled } from '../support/clock.ts'
-import { buildPause, buildResume } from '../support/control.ts'
+import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
 
 const settings = loadSettings({ env: {}, overrides: { topics: { control: 'control' } } })
 
@@ -103,6 +103,81 @@ test('changes that are not read are told within ten seconds, and their age until
   expect(log).toEqual(['topic/bulk paused', 'reading control is behind its end for 4 s'])
 })
 
+test('a topic that is read anew for more than nine seconds counts as not seen since it was left', async () => {
+  const { clock, topic, following } = build()
+  const followed = await following
+  await clock.pass(4_000)
+  topic.reached = Promise.withResolvers()
+  Object.assign(topic, { id: 'second' })
+  await clock.pass(9_000)
+  expect([followed.trouble, followed.behindMs]).toEqual([null, 0])
+  topic.position++
+  await clock.pass(1)
+  expect([followed.trouble, followed.behindMs]).toEqual([
+    'new pauses and withdrawals on control are not seen: it is read from its beginning',
+    9_001,
+  ])
+  topic.reached.resolve()
+  await clock.pass(0)
+  expect([followed.trouble, followed.behindMs]).toEqual([null, 0])
+  await followed.close()
+  expect([topic.readers.size, clock.pending]).toEqual([0, 0])
+})
+
+test('a start fails if no broker describes the control topic in time', async () => {
+  const clock = new ManualClock(anHour)
+  const bus = { lookAt: () => new Promise<never>(() => {}), read: () => expect.unreachable() }
+  const following = followControls({ bus, settings, clock, telemetry: new Telemetry() })
+  const refused = expect(following).rejects.toMatchObject({
+    name: 'BusUnavailable',
+    message: 'no broker described control within 4 s',
+  })
+  await clock.pass(4_000)
+  await refused
+  expect(clock.pending).toBe(0)
+})
+
+test('each change is told with its kind, and what cannot be read, and the end of an outage', async () => {
+  const { clock, topic, following, telemetry, write } = build({ changes: [[]] })
+  await following
+  const told: unknown[] = []
+  for (const name of [
+    'pause.begun',
+    'pause.ended',
+    'withdrawal.begun',
+    'withdrawal.ended',
+    'control.unreadable',
+    'control.available',
+    'control.crowded',
+  ] as const)
+    telemetry.on(name, (event: object) => told.push([name, event]))
+  const at = clock.now()
+  const until = at + 60_000
+  await write(buildPause({ at }))
+  await write(buildResume({ at }))
+  await write(buildWithdrawal({ at, until }))
+  await write(buildWithdrawal({ at, until, begins: false }))
+  const begun = { by: 'olena', at }
+  expect(told.splice(0)).toEqual([
+    ['pause.begun', { kind: 'topic', name: 'bulk', ...begun, until: null, reason: null }],
+    ['pause.ended', { kind: 'topic', name: 'bulk', ...begun }],
+    ['withdrawal.begun', { kind: 'campaign', name: 'spring', ...begun, until, reason: 'wrong price' }],
+    ['withdrawal.ended', { kind: 'campaign', name: 'spring', ...begun }],
+  ])
+  for (const take of topic.readers)
+    await take({ topic: 'control', partition: 0 }, [
+      { ...recordOf(buildPause(), 5), key: Buffer.from('nonsense'), value: null },
+    ])
+  expect(told.splice(0)).toEqual([
+    ['control.unreadable', { topic: 'control', partition: 0, offset: 5, count: 1, error: expect.any(Error) }],
+  ])
+  topic.leaderless = [0]
+  await clock.pass(8_000)
+  topic.leaderless = []
+  await clock.pass(8_000)
+  expect(told).toEqual([['control.available', { topic: 'control' }]])
+})
+
 test('the log names a thousand changes one by one, and counts the others', async () => {
   const changes = Array.from({ length: 3_000 }, (_, i) => buildPause({ kind: 'tenant', name: `tenant-${i}` }))
   const { clock, following, log, telemetry } = build({ changes: [changes] })
@@ -110,6 +185,8 @@ test('the log names a thousand changes one by one, and counts the others', async
   await following
   await clock.pass(5_000)
   expect([log.length, log.at(-1)]).toEqual([1_001, '2000 more'])
+  await clock.pass(20_000)
+  expect(log).toHaveLength(1_001)
 })
 
 test('a stop during the first read of the control topic leaves no reader', async () => {

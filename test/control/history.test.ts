@@ -1,10 +1,34 @@
 import { expect, test } from 'vitest'
 import { deedText, type Replay, readHistory, replayRecord } from '../../src/control/history.ts'
 import { openMemoryBus } from '../support/bus.ts'
+import { buildPause, buildWithdrawal } from '../support/control.ts'
 import { buildSettings } from '../support/settings.ts'
 
 const settings = buildSettings()
 const { history } = settings.topics
+
+test.each([
+  ['by', 500, false],
+  ['by', 501, true],
+  ['reason', 500, false],
+  ['reason', 501, true],
+] as const)('a replay whose %s has %d characters is refused: %s', (field, length, isRefused) => {
+  const replay = { effect: 'replayed', name: 'letters', letters: 1, by: 'olena', at: 0, reason: 'none' } as const
+  const write = () => replayRecord(history, { ...replay, [field]: 'x'.repeat(length) })
+  if (isRefused) expect(write).toThrow('may have at most 500 characters each')
+  else expect(write().topic).toBe(history)
+})
+
+test('the history tells of each deed: what was paused, resumed, withdrawn, and is no longer', () => {
+  const at = Date.UTC(2026, 2, 14)
+  const time = '2026-03-14T00:00:00.000Z'
+  const deeds = [buildPause({ at }), buildPause({ at, begins: false }), buildWithdrawal({ at, begins: false })]
+  expect(deeds.map(deedText)).toEqual([
+    `topic bulk is paused by olena since ${time} until it is resumed`,
+    `topic bulk was resumed by olena at ${time}`,
+    `campaign spring is no longer withdrawn, by olena at ${time}`,
+  ])
+})
 
 test.each([
   [1, '1 dead letter of letters was replayed by olena at 2026-03-14T12:00:00.000Z: the schema is back'],

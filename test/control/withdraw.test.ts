@@ -193,3 +193,25 @@ test('a change is written with all its records, once workers can read it', async
   await writeAndReadBack(bus, 'control', records)
   expect((await readControl(bus, settings)).inForce).toMatchObject([change])
 })
+
+test('a change that the bus refuses is told as refused, and nothing is left open', async () => {
+  const { bus } = openMemoryBus(['control'])
+  const open: string[] = []
+  const watched = <T extends { close(): Promise<void> }>(name: string, opened: T): T => {
+    open.push(name)
+    const close = () => {
+      open.splice(open.indexOf(name), 1)
+      return opened.close()
+    }
+    return { ...opened, close }
+  }
+  const { read, publisher } = bus
+  bus.read = async (...args) => watched('reader', await read.apply(bus, args))
+  bus.publisher = async () => {
+    const publish = () => Promise.reject(new Error('not enough replicas'))
+    return watched('publisher', { ...(await publisher.apply(bus)), publish })
+  }
+  const written = writeAndReadBack(bus, 'control', [writeChange('control', lasting())])
+  await expect(written).rejects.toMatchObject({ message: 'not enough replicas' })
+  expect(open).toEqual([])
+})

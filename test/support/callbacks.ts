@@ -135,7 +135,7 @@ export async function receiverBench(
   const accountUrl = (account: string) => `${origin}/hooks/account/${account}/${bench.tokens.issueAccount(account)}`
   const events = () => bus.recordsOf('statuses').map(({ value }) => codec.read(value))
   const seen = { accepted, refused, reported, latencies, events, opened: () => opened }
-  return Object.assign(bench, seen, { bus, receiver, origin, url, accountUrl })
+  return Object.assign(bench, seen, { bus, receiver, telemetry, origin, url, accountUrl })
 }
 
 /** POSTs a callback as the gateway does. A string becomes the body unchanged. */

@@ -120,6 +120,8 @@ export async function buildGroup(
     logs,
     drivers,
     driverOf,
+    /** The group as ownership sees it. */
+    driver,
     tps,
     /** `begun`: LeaveGroup was sent; `end` answers it. */
     leaving,

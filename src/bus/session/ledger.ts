@@ -20,6 +20,8 @@ interface Post {
   outcome: Outcome | undefined
   /** Sequence number of the last commit that should publish the outcome; set only if the log lost the record. */
   carriedIn: number | null
+  /** Sequence number of the first commit that records the loss of the record. */
+  lostIn: number | null
 }
 
 /**
@@ -39,7 +41,7 @@ export class Ledger {
 
   /** Adds a POST whose intent is committed. */
   start(offset: number, session: object, since: number): void {
-    this.#posts.set(offset, { offset, session, since, outcome: undefined, carriedIn: null })
+    this.#posts.set(offset, { offset, session, since, outcome: undefined, carriedIn: null, lostIn: null })
   }
 
   /**
@@ -51,13 +53,17 @@ export class Ledger {
     if (!post) return
     this.#posts.delete(offset)
     this.#posts.set(--this.#orphans, post)
-    if (post.outcome !== undefined) this.#listener?.(this.#orphans)
   }
 
   /** The commit with this sequence number publishes the outcome of a lost record; the checkpoint has no offset for it. */
   carry(key: LedgerKey, seq: number): void {
     const post = isOrphan(key) && this.#posts.get(key)
     if (post) post.carriedIn = seq
+  }
+
+  /** The commit with this sequence number records the losses so far. */
+  recordLosses(seq: number): void {
+    for (const [key, post] of this.#posts) if (isOrphan(key)) post.lostIn ??= seq
   }
 
   /** The commit with this sequence number has taken effect, even if its caller got an error. */
@@ -76,9 +82,13 @@ export class Ledger {
     return this.#posts.has(offset)
   }
 
-  /** Whether the log has lost the record of a POST, whose outcome will still be published. */
-  hasLost(offset: number): boolean {
-    return this.#orphans < 0 && [...this.#posts].some(([key, post]) => isOrphan(key) && post.offset === offset)
+  /**
+   * Whether an offset's intent in the checkpoint with this sequence number is that of a record which the log has lost since. The
+   * outcome of its POST will still be published. A later checkpoint may have an intent of the next record with that offset.
+   */
+  hasLost(offset: number, seq: number): boolean {
+    const isOf = (key: LedgerKey, post: Post) => isOrphan(key) && post.offset === offset
+    return [...this.#posts].some(([key, post]) => isOf(key, post) && (post.lostIn === null || post.lostIn > seq))
   }
 
   /** Whether the log has lost records of POSTs whose outcomes are not committed yet. */

@@ -108,8 +108,8 @@ export class Ownership implements GroupEvents, Membership {
     this.#options.listener.shareChanged?.() // a partition that is lost and assigned again may have had another owner in between
     for (const tp of partitions) {
       const owned = this.#owned.get(tp)
-      if (!owned && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
-      else if (!this.#leaving) owned?.session?.resume()
+      if (!owned) this.#take(tp)
+      else if (!this.#leaving) owned.session?.resume()
     }
     this.#options.listener.shareChanged?.()
     this.#cycle.go()
@@ -193,7 +193,7 @@ export class Ownership implements GroupEvents, Membership {
 
   async #open(owned: OwnedPartition): Promise<void> {
     const awaits = this.#ledger(owned.tp).size > 0
-    if (!this.#owns(owned) || (this.#leaving && !awaits)) return
+    if (this.#leaving && !awaits) return
     if (!this.#group.member.isMember) {
       this.#reopen(owned, reopenAfterFailureMs) // opening a session would fence the process that now uses its name
       return
@@ -244,8 +244,7 @@ export class Ownership implements GroupEvents, Membership {
 
   /** Start offset of a partition without a checkpoint. An added partition starts at its beginning. */
   #startOf(tp: TopicPartition, low: number): number {
-    const end = this.#options.startFrom === 'latest' ? this.#firstEnds.get(tp) : undefined
-    return Math.max(low, end ?? low) // records that arrive before the partition is opened are sent too
+    return Math.max(low, this.#firstEnds.get(tp) ?? low) // records that arrive before the partition is opened are sent too
   }
 
   async #transact(parts: readonly Part[]): Promise<void> {
@@ -259,15 +258,11 @@ export class Ownership implements GroupEvents, Membership {
 
   #lost(owned: OwnedPartition, stage: SessionStage, error: Error): void {
     this.#options.telemetry.emit('session.lost', { ...owned.tp, stage, error })
-    if (this.#owns(owned)) this.#reopen(owned, reopenAfterLossMs)
+    this.#reopen(owned, reopenAfterLossMs)
   }
 
   #reopen(owned: OwnedPartition, ms: number): void {
     owned.reopen(ms, () => void this.#open(owned))
-  }
-
-  #owns(owned: OwnedPartition): boolean {
-    return this.#owned.get(owned.tp) === owned
   }
 
   #ledger(tp: TopicPartition): Ledger {

@@ -52,9 +52,9 @@ export class PartitionSession implements Session, Participant {
   /** Null until the take-over is done. */
   #intake: WindowIntake | null = null
   /** Base of the last commit that was formed. */
-  #committedBase = 0
+  #committedBase!: number
   /** The doubts taken over are below this offset. */
-  #doubtsUntil = 0
+  #doubtsUntil!: number
   #held = false
   /** What else an offset's outcome brings about. */
   readonly #attached = new Map<number, { records: readonly OutgoingRecord[]; done: () => void }>()
@@ -63,9 +63,7 @@ export class PartitionSession implements Session, Participant {
     this.topic = options.topic
     this.partition = options.partition
     this.#options = options
-    this.#commits = new SessionCommits(isUrgent => {
-      if (this.alive) options.cycle.request(this, isUrgent)
-    })
+    this.#commits = new SessionCommits(isUrgent => options.cycle.request(this, isUrgent))
   }
 
   get started(): boolean {
@@ -100,7 +98,7 @@ export class PartitionSession implements Session, Participant {
   }
 
   forget(before: number): void {
-    if (this.alive) this.#checkpoint.forgotten = forgetTo(before, this.#checkpoint)
+    this.#checkpoint.forgotten = forgetTo(before, this.#checkpoint)
   }
 
   recollected(records: readonly OutgoingRecord[]): void {
@@ -340,6 +338,7 @@ export class PartitionSession implements Session, Participant {
     this.#committedBase = window.base
     checkpoint.seq++
     for (const key of settled) ledger.carry(key, checkpoint.seq)
+    ledger.recordLosses(checkpoint.seq)
     const doubtsSince = window.base < this.#doubtsUntil ? checkpoint.intentsSince : Number.POSITIVE_INFINITY
     const intentsSince = Math.min(doubtsSince, ledger.oldest(clock.now()))
     const metadata = packCheckpoint({ ...checkpoint, tag, intentsSince })

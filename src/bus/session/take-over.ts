@@ -179,7 +179,7 @@ function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
   ledger.landed(seq)
   for (const offset of window.offsets) {
     if (window.get(offset) !== INTENT || ledger.has(offset)) continue
-    window.set(offset, ledger.hasLost(offset) ? DONE : NEW)
+    window.set(offset, ledger.hasLost(offset, seq) ? DONE : NEW)
     takenBack = true
   }
   for (const offset of ledger.keys()) if (!isOrphan(offset) && window.get(offset) !== INTENT) ledger.remove(offset)
