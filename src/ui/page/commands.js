@@ -1,6 +1,6 @@
 /** A word of a shell as busgate writes it (src/shell.ts): plain, in single quotes, or printed. */
 const plain = String.raw`[\w@%+:,./-]*[\w@%+/-]`
-const quoted = String.raw`(?:'[^'\p{Cc}]*'|\\')+|"\$\(printf '[^'\p{Cc}]*'\)"`
+const quoted = String.raw`(?:'[^'\p{Cc}]*'|\\')+|"\$\(printf '(?:\w|\\[0-7]{3})+'\)"`
 
 /**
  * Matches a busgate command within a sentence: its name, flags and arguments. Only quoted words and words with a digit are
