@@ -103,7 +103,10 @@ export class BodyWriter {
 
   #list({ kind, of }: Extract<AvroType, { of: AvroType }>, level: number): void {
     const random = this.#random
-    if (kind === 'array' && isEmpty(of) && random.chance(0.3)) this.#put(long(random.pick(huge)))
+    if (kind === 'array' && isEmpty(of) && random.chance(0.3)) {
+      const count = random.pick(huge)
+      this.#put([...long(count), ...(count < 0n ? long(0n) : [])]) // its items take no bytes
+    }
     for (let left = level > 12 ? 0 : random.int(0, this.#mostItems); left > 0; ) {
       const count = random.int(1, left)
       left -= count
