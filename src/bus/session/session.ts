@@ -63,7 +63,9 @@ export class PartitionSession implements Session, Participant {
     this.topic = options.topic
     this.partition = options.partition
     this.#options = options
-    this.#commits = new SessionCommits(isUrgent => options.cycle.request(this, isUrgent))
+    this.#commits = new SessionCommits(isUrgent => {
+      if (this.alive) options.cycle.request(this, isUrgent) // a commit of an ended session would undo later progress
+    })
   }
 
   get started(): boolean {
