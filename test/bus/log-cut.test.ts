@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hasLoss } from '../../src/bus/session/lost-offsets.ts'
 import { windowSize } from '../../src/bus/session/window.ts'
@@ -29,6 +30,15 @@ const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
   perhapsSentOffsets: '',
   ...how,
 })
+
+/** All offsets that the event tells of. */
+const offsetsIn = ({ unsentOffsets, perhapsSentOffsets }: Events['log.cut']) =>
+  [unsentOffsets, perhapsSentOffsets]
+    .flatMap(text => text.split(', ').filter(Boolean))
+    .flatMap(range => {
+      const [first = 0, last = first] = range.split('-').map(Number)
+      return Array.from({ length: last - first + 1 }, (_, i) => first + i)
+    })
 
 test('new records count as lag although the full window stops reading', async () => {
   const { logs, deliver, clock, ownership, commit, listener } = await openGroup(1)
@@ -197,6 +207,55 @@ describe('a log that was cut', () => {
     log.cut(21_010)
     const { cuts } = await openGroup(1, { logs: [log], known: true })
     expect(cuts).toEqual([lost({ unsent: 3, unread: windowSize - 6 + 10, unsentOffsets: '0-2, 6-8191, 21000-21009' })])
+  })
+
+  test('is told of exactly, whatever was done, cut and taken over in any order', async () => {
+    const step = fc.oneof(
+      fc.record({ append: fc.integer({ min: 1, max: 12_000 }) }),
+      fc.record({ settle: fc.array(fc.nat({ max: 9_000 }), { maxLength: 40, size: 'max' }) }),
+      fc.record({ shelve: fc.array(fc.nat({ max: 9_000 }), { maxLength: 40, size: 'max' }) }),
+      fc.record({ cut: fc.double({ min: 0, max: 1, noNaN: true }) }),
+      fc.constantFrom('read' as const, 'take over' as const),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25, size: 'max' }), async steps => {
+        const log = buildLog(0)
+        const told: number[] = []
+        const done = new Set<number>()
+        let group = await openGroup(1, { logs: [log], known: true })
+        const commit = async () => {
+          for (let i = 0; i < 3; i++) await group.commit()
+          await group.clock.pass(5_000)
+          for (let i = 0; i < 3; i++) await group.commit()
+          told.push(...group.cuts.splice(0).flatMap(offsetsIn))
+        }
+        for (const one of [...steps, { cut: 1 }, 'take over' as const]) {
+          const session = group.listener.session()
+          if (one === 'take over') group = await openGroup(1, { logs: [log], known: true })
+          else if (one === 'read') {
+            if (log.ends.low <= group.driverOf(0).position) group.deliver(0)
+          } else if ('append' in one) log.append(one.append)
+          else if ('cut' in one) log.cut(Math.round(log.ends.low + one.cut * (log.ends.high - log.ends.low)))
+          else {
+            const untouched = group.listener.fresh
+              .map(({ record }) => record.offset)
+              .filter(offset => !done.has(offset))
+            const chosen = ('settle' in one ? one.settle : one.shelve).flatMap(i => untouched[i] ?? [])
+            const offsets = [...new Set(chosen)].filter(offset => !told.includes(offset))
+            if ('shelve' in one) {
+              session.shelve(offsets)
+              session.recall(offsets)
+            } else for (const offset of offsets) session.settle(offset, [])
+            if ('settle' in one) for (const offset of offsets) done.add(offset)
+          }
+          await commit()
+        }
+        const { low } = log.ends
+        const lostOffsets = Array.from({ length: low }, (_, offset) => offset).filter(offset => !done.has(offset))
+        expect(told.toSorted((a, b) => a - b)).toEqual(lostOffsets)
+      }),
+      { numRuns: 60 },
+    )
   })
 
   test('is reported with unsent offsets apart from those that another process may have sent', async () => {

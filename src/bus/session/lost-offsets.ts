@@ -40,29 +40,25 @@ export function loseOffsets(
     const state = window.get(offset)
     if (state === DONE || isKept(offset)) continue
     if (state === INTENT) ledger.orphan(offset)
-    else
-      add(
-        lost,
-        state === IN_DOUBT ? 'perhapsSent' : offset < uncheckedUntil ? 'unchecked' : 'unsent',
-        offset,
-        offset + 1,
-      )
+    else if (state === IN_DOUBT) add(lost, 'perhapsSent', offset, offset + 1)
+    else add(lost, offset < uncheckedUntil ? 'unchecked' : 'unsent', offset, offset + 1)
     window.set(offset, DONE)
   }
   const unread = Math.max(begin, known, readTo)
-  const untold = told
-    ? [[unread, told.from] as const, [Math.max(unread, told.to), to] as const]
-    : [[unread, to] as const]
-  for (const [first, last] of untold) {
-    const end = Math.min(last, to)
-    const unchecked = Math.min(end, Math.max(first, uncheckedUntil))
+  const addUnread = (first: number, last: number) => {
+    const unchecked = Math.min(last, Math.max(first, uncheckedUntil))
     add(lost, 'unchecked', first, unchecked)
-    add(lost, 'unread', unchecked, end)
+    add(lost, 'unread', unchecked, last)
   }
-  if (to > unread) {
-    const isLonger = told !== null && told.to >= unread
-    checkpoint.told = isLonger ? { from: Math.min(told.from, unread), to: Math.max(told.to, to) } : { from: unread, to }
+  if (to <= unread) return lost
+  if (told === null || told.to < unread) {
+    addUnread(unread, to)
+    checkpoint.told = { from: unread, to }
+    return lost
   }
+  addUnread(unread, Math.min(told.from, to))
+  addUnread(Math.max(unread, told.to), to)
+  checkpoint.told = { from: Math.min(told.from, unread), to: Math.max(told.to, to) }
   return lost
 }
 

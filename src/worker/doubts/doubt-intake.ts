@@ -63,9 +63,11 @@ export class DoubtIntake {
   }
 
   take(records: readonly BusRecord[], doubted: boolean): void {
-    const doubts = records.filter(record => finishedBy(record) === null)
+    const { doubts = [], marks = [] } = Object.groupBy(records, record =>
+      finishedBy(record) === null ? 'doubts' : 'marks',
+    )
     this.#queue.add(doubts.map(record => ({ record, doubted })))
-    for (const { offset } of records.filter(record => finishedBy(record) !== null)) this.#session.settle(offset, [])
+    for (const { offset } of marks) this.#session.settle(offset, [])
   }
 
   /** The boundary around one doubt: an error of ours ends this doubt alone. */
