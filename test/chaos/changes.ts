@@ -139,7 +139,7 @@ export const startOutsider: Change = async scene => {
 
 /** The registry loses all schema ids for a while. New processes have to ask for them. */
 export const loseSchemas: Change = async scene => {
-  const { fleet, stage, say } = scene
+  const { fleet, workers, stage, say } = scene
   const ms = oneOf(scene, [5000, 15_000])
   say(`the registry knows no schema id until ${ms} ms after a new worker began`)
   stage.registryProxy.answer = ({ path }) =>
@@ -147,10 +147,10 @@ export const loseSchemas: Change = async scene => {
   const [old] = fleet.members
   const successor = fleet.start()
   await old?.kill()
-  await Promise.race([successor.works(), pause(patienceMs / 2)])
+  await Promise.race([successor.works().catch(() => {}), pause(patienceMs / 2)]) // it may be killed meanwhile
   await pause(ms)
   stage.registryProxy.answer = () => undefined
-  await successor.ready()
+  await fleet.fill(workers)
 }
 
 /**
