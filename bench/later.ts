@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openBus } from '../src/bus/open.ts'
 import type { Bus } from '../src/bus/port.ts'
@@ -21,8 +20,9 @@ import { ranks } from './ranks.ts'
 export interface LaterFigures {
   commands: number
   movedPerSecond: number
-  /** Resident memory of a process that has taken all of them over, beyond that of one without any. */
-  memoryMiB: number
+  /** Peak resident memory of a process that took all of them over and sent them; and of one that sent 200,000 which never waited. */
+  peakMiB: number
+  peakWithoutMiB: number
   /** From the start of a process to its readiness, after another was killed; and the same while nothing waits. */
   takeOverSeconds: number
   emptyTakeOverSeconds: number
@@ -40,7 +40,7 @@ const chunk = 5_000
 const dueWithinMs = 1_000
 const urgentEveryMs = 200
 const reserveMs = 60_000
-const restMs = 5_000
+const mostAtOnce = 200_000
 
 export async function measureLater(place: Place, commands: number): Promise<LaterFigures> {
   const sandbox = await startSandbox({ latencyMs: 20, callbackDelayMs: 3_600_000 })
@@ -60,29 +60,29 @@ export async function measureLater(place: Place, commands: number): Promise<Late
   const producer = await createProducer(settings)
   kill((await startWorker(env, port)).processes)
   const first = await startWorker(env, port)
-  await pause(restMs)
-  const emptyMiB = residentMiB(first.processes)
+  await sendAtOnce(producer, Math.min(commands, mostAtOnce), await watchResults(bus, settings, registryOf(settings)))
+  const sentAtOnce = sandbox.stats().executed
+  const peakWithoutMiB = first.processes.peakMemoryMiB()
   const began = performance.now()
   const due = Date.now() + reserveMs + commands / 4
-  await produce(producer, commands, due)
+  await produce(producer, commands, 1, id => due - ((id * 7919) % dueWithinMs) + dueWithinMs)
   await untilWaiting(bus, settings, commands)
   const movedPerSecond = Math.round((1000 * commands) / (performance.now() - began))
   kill(first.processes)
   const second = await startWorker(env, port)
-  await pause(restMs)
-  const memoryMiB = Math.round(residentMiB(second.processes) - emptyMiB)
-  const released = watchResults(bus, settings, commands, registryOf(settings))
+  const released = watchResults(bus, settings, registryOf(settings))
   process.stderr.write(`${commands} wait; due in ${Math.round((due - Date.now()) / 1000)} s\n`)
   await pause(Math.max(0, due - 1_000 - Date.now()))
-  const sentEarly = sandbox.stats().executed
-  const watched = await watch(producer, port, await released, due)
-  const { results, health, urgent } = watched
+  const sentEarly = sandbox.stats().executed - sentAtOnce
+  const { results, health, urgent } = await watch(producer, port, await released, due, commands)
+  const peakMiB = second.processes.peakMemoryMiB()
   kill(second.processes)
   await Promise.all([producer.close(), bus.close(), sandbox.close()])
   return {
     commands,
     movedPerSecond,
-    memoryMiB,
+    peakMiB: Math.round(peakMiB),
+    peakWithoutMiB: Math.round(peakWithoutMiB),
     takeOverSeconds: second.seconds,
     emptyTakeOverSeconds: first.seconds,
     releasedPerSecond: Math.round((1000 * results.count) / (results.last - due)),
@@ -127,12 +127,6 @@ function kill({ pids }: Processes): void {
   for (const pid of pids) process.kill(pid, 'SIGKILL')
 }
 
-/** Resident memory now. */
-function residentMiB({ pids }: Processes): number {
-  const pages = Number(readFileSync(`/proc/${pids[0]}/statm`, 'utf8').split(' ')[1])
-  return pages / 256
-}
-
 const smsOf = (id: number): NewCommand => ({
   id,
   phone: 380_670_000_000 + (id % 1000) * 100,
@@ -143,12 +137,24 @@ const smsOf = (id: number): NewCommand => ({
   campaign: 'spring',
 })
 
-/** Due times are spread over a minute, in no order. */
-async function produce(producer: CommandProducer, commands: number, due: number): Promise<void> {
+type NotBefore = (id: number) => number | null
+
+async function produce(
+  producer: CommandProducer,
+  commands: number,
+  first: number,
+  notBefore: NotBefore,
+): Promise<void> {
   for (let from = 0; from < commands; from += chunk) {
-    const ids = Array.from({ length: Math.min(chunk, commands - from) }, (_, i) => from + i + 1)
-    await producer.send(ids.map(id => ({ ...smsOf(id), notBefore: due - ((id * 7919) % dueWithinMs) + dueWithinMs })))
+    const ids = Array.from({ length: Math.min(chunk, commands - from) }, (_, i) => first + from + i)
+    await producer.send(ids.map(id => ({ ...smsOf(id), notBefore: notBefore(id) })))
   }
+}
+
+async function sendAtOnce(producer: CommandProducer, commands: number, results: Results): Promise<void> {
+  await produce(producer, commands, firstAtOnce, () => null)
+  while (results.count < commands) await pause(100)
+  await results.close()
 }
 
 async function untilWaiting(bus: Bus, { topics }: Settings, commands: number): Promise<void> {
@@ -166,19 +172,14 @@ interface Results {
   /** Milliseconds from the record of each urgent command to its POST. */
   urgent: number[]
   close(): Promise<void>
-  wanted: number
 }
 
-/** Id of the first urgent command. */
+/** Ids of the first command that does not wait, and of the first urgent one. */
+const firstAtOnce = 500_000_000
 const firstUrgent = 1_000_000_000
 
-async function watchResults(
-  bus: Bus,
-  { topics }: Settings,
-  wanted: number,
-  registry: SchemaRegistry,
-): Promise<Results> {
-  const results: Results = { count: 0, last: 0, urgent: [], wanted, close: async () => {} }
+async function watchResults(bus: Bus, { topics }: Settings, registry: SchemaRegistry): Promise<Results> {
+  const results: Results = { count: 0, last: 0, urgent: [], close: async () => {} }
   const decoder = createDecoder<SendResult>(schemas.result, registry)
   const reader = await bus.read([topics.results], 'latest', async (_, records) => {
     const urgent = records.filter(({ key }) => Number(String(key)) >= firstUrgent)
@@ -192,10 +193,10 @@ async function watchResults(
 }
 
 /** Writes urgent commands and asks for the health until all are released. */
-async function watch(producer: CommandProducer, port: number, results: Results, due: number) {
+async function watch(producer: CommandProducer, port: number, results: Results, due: number, wanted: number) {
   const health: number[] = []
   let id = firstUrgent
-  for (let next = Date.now(); results.count < results.wanted; next += urgentEveryMs) {
+  for (let next = Date.now(); results.count < wanted; next += urgentEveryMs) {
     await pause(Math.max(0, next - Date.now()))
     const asked = performance.now()
     const [answer] = await Promise.all([
@@ -203,7 +204,7 @@ async function watch(producer: CommandProducer, port: number, results: Results, 
       producer.send([{ ...smsOf(id++), lane: 0 }]),
     ])
     health.push(answer)
-    if (Date.now() > due + 30 * 60_000) throw new Error(`only ${results.count} of ${results.wanted} were released`)
+    if (Date.now() > due + 30 * 60_000) throw new Error(`only ${results.count} of ${wanted} were released`)
   }
   await results.close()
   return { results, health, urgent: results.urgent }
