@@ -4,6 +4,7 @@ import { type Clock, sleep } from '../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { IdTable } from '../records/id-table.ts'
+import { messageKey } from '../records/message-key.ts'
 import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { StatusReading } from './status-reading.ts'
@@ -227,29 +228,27 @@ export class Verdicts {
   }
 }
 
-/** Ids of messages by the time slice of their verdict; beyond the limit, the oldest slices are forgotten. */
+/** Messages by the time slice of their verdict; beyond the limit, the oldest slices are forgotten. */
 export class VerdictIds {
   size = 0
   readonly #most: number
-  /** Ids by time slice and account. */
-  readonly #slices = new Map<number, Map<string, IdTable>>()
+  readonly #slices = new Map<number, IdTable>()
 
   constructor(most: number) {
     this.#most = most
   }
 
   has(account: string, id: bigint): boolean {
-    for (const slice of this.#slices.values()) if (slice.get(account)?.has(id)) return true
+    const key = messageKey(account, id)
+    for (const slice of this.#slices.values()) if (slice.has(key)) return true
     return false
   }
 
   /** @returns number of ids forgotten to make room */
   add(account: string, id: bigint, number: number): number {
-    const slice = this.#slices.get(number) ?? new Map<string, IdTable>()
+    const slice = this.#slices.get(number) ?? new IdTable()
     this.#slices.set(number, slice)
-    const ids = slice.get(account) ?? new IdTable()
-    slice.set(account, ids)
-    if (ids.add(id)) this.size++
+    if (slice.add(messageKey(account, id))) this.size++
     return this.size > this.#most ? this.#forget(Math.min(...this.#slices.keys())) : 0
   }
 
@@ -258,7 +257,7 @@ export class VerdictIds {
   }
 
   #forget(number: number): number {
-    const count = [...(this.#slices.get(number)?.values() ?? [])].reduce((sum, { size }) => sum + size, 0)
+    const count = this.#slices.get(number)!.size
     this.#slices.delete(number)
     this.size -= count
     return count

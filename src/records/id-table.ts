@@ -11,8 +11,8 @@ const halves = new Uint32Array(whole.buffer)
 const leastSlots = 64
 
 /**
- * Hash table of ids, 1 to 2^63-1, in a typed array: 16 to 32 bytes per id, or 22 to 43 with a number. A Map or Set allocates an
- * object for each id beyond 2^31: ten times the memory, and 0.5 µs more per command at full speed.
+ * Hash table of ids, or other numbers of 64 bits except 0, in a typed array: 16 to 32 bytes per id, or 22 to 43 with a number. A Map
+ * or Set allocates an object for each id beyond 2^31: ten times the memory, and 0.5 µs more per command at full speed.
  */
 export class IdTable {
   size = 0

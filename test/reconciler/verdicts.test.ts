@@ -136,6 +136,15 @@ test('beyond the limit the oldest verdicts are forgotten and counted, and no oth
   )
 })
 
+test('verdicts of made-up accounts take no more memory than those of one account', () => {
+  const many = 20_000
+  const before = process.memoryUsage().arrayBuffers
+  const ids = new VerdictIds(many)
+  for (let i = 0; i < many; i++) ids.add(`account-${i}`, BigInt(i + 1), 0)
+  expect((process.memoryUsage().arrayBuffers - before) / many).toBeLessThan(200)
+  expect([ids.has('account-7', 8n), ids.has('account-7', 9n)]).toEqual([true, false])
+})
+
 test('a flood of verdicts is read as far as the window of the messages goes, and on as the window moves', async () => {
   const { verdicts, clock, record, handOver } = await buildVerdicts()
   const began = clock.now()

@@ -117,6 +117,48 @@ test('of many that wait, exactly those are found that have not ended', () => {
   )
 })
 
+test('an id waits for each account apart, whichever of them end', () => {
+  const all = new Rows()
+  const accounts = ['default', 'shop', 'bank']
+  const one = fc.record({ id: fc.bigInt(1n, 4n), account: fc.constantFrom(...accounts), ends: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(one, { maxLength: 60, size: 'max' }), waiting => {
+      const rows = new WaitingRows(session, all)
+      const keyOf = (offset: number) => ({ ...session, offset, id: waiting[offset]!.id })
+      for (const [i, { account }] of waiting.entries()) rows.add(keyOf(i), { ...facts(1_000), account }, i)
+      for (const [i, { ends }] of waiting.entries()) if (ends) rows.finish(rows.find(keyOf(i)))
+      expect(waiting.map((_, i) => rows.find(keyOf(i)) >= 0)).toEqual(waiting.map(({ ends }) => !ends))
+      for (const account of accounts)
+        for (let id = 1n; id <= 5n; id++)
+          for (const before of [0, 30, 60])
+            expect(rows.hasId(account, id, before)).toBe(
+              waiting.some((one, i) => !one.ends && one.account === account && one.id === id && i < before),
+            )
+      rows.clear()
+    }),
+  )
+})
+
+test('one id with any number of made-up accounts is looked up as quickly as other ids', () => {
+  let looks = 0
+  class Counted extends Rows {
+    override id(row: Row): bigint {
+      looks++
+      return super.id(row)
+    }
+  }
+  const rows = new WaitingRows(session, new Counted())
+  const many = 20_000
+  for (let offset = 0; offset < many; offset++) {
+    const account = `account-${offset}`
+    expect(rows.hasId(account, 7n)).toBe(false)
+    rows.add({ ...session, offset, id: 7n }, { ...facts(1_000), account }, offset)
+  }
+  for (let offset = 0; offset < many; offset++) rows.finish(rows.find({ id: 7n, offset }))
+  expect(rows.size).toBe(0)
+  expect(looks / many).toBeLessThan(100)
+})
+
 test('what has ended takes no room until its time, however much there was', () => {
   const all = new Rows()
   const rows = new WaitingRows(session, all)

@@ -1,26 +1,24 @@
 import { IdTable } from '../../records/id-table.ts'
-
-/** Offset of each id by account. A half is added if the record waits, was sent or perhaps sent in this session. */
-type Generation = Map<string, IdTable>
+import { messageKey } from '../../records/message-key.ts'
 
 /** How many of the last ids of a partition are checked for repeats. */
 export const repeatWindow = 10_000
 
+/** Added to an offset if the record waits, was sent or perhaps sent in this session. */
 const inUse = 0.5
 /** Of an id whose record ended without having used it. */
 const notUsed = -1
 
 /**
- * The last ids of a partition by account, to detect repeated commands. Remembers at least the last `size` ids and at most twice
- * as many, in two generations, which need no bookkeeping per id.
+ * The offsets of the last messages of a partition, to detect repeated commands. Remembers at least the last `size` messages and at
+ * most twice as many, in two generations, which need no bookkeeping per message.
  */
 export class RecentIds {
   readonly #size: number
-  #young: Generation = new Map()
-  #old: Generation = new Map()
-  #count = 0
+  #young = newGeneration()
+  #old = newGeneration()
 
-  /** @param size number of ids to remember */
+  /** @param size number of messages to remember */
   constructor(size: number) {
     this.#size = size
   }
@@ -60,7 +58,8 @@ export class RecentIds {
   }
 
   #find(account: string, id: bigint): number {
-    return this.#young.get(account)?.get(id) ?? this.#old.get(account)?.get(id) ?? notUsed
+    const key = messageKey(account, id)
+    return this.#young.get(key) ?? this.#old.get(key) ?? notUsed
   }
 
   #otherOf(account: string, id: bigint, offset: number): 'in use' | number | null {
@@ -71,14 +70,11 @@ export class RecentIds {
   }
 
   #set(account: string, id: bigint, value: number): void {
-    const young = this.#young.get(account) ?? new IdTable('with numbers')
-    this.#young.set(account, young)
-    if (young.set(id, value) && ++this.#count >= this.#size) this.#age()
-  }
-
-  #age(): void {
+    this.#young.set(messageKey(account, id), value)
+    if (this.#young.size < this.#size) return
     this.#old = this.#young
-    this.#young = new Map()
-    this.#count = 0
+    this.#young = newGeneration()
   }
 }
+
+const newGeneration = () => new IdTable('with numbers')

@@ -3,7 +3,7 @@ import { IdTable } from '../../records/id-table.ts'
 import type { LaterEntry, LaterFacts, LaterKey } from '../../records/later.ts'
 import { DueRows } from './due-rows.ts'
 import { RowHeap } from './row-heap.ts'
-import { RowTable, shards } from './row-table.ts'
+import { hashOfId, RowTable, shards } from './row-table.ts'
 import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
 
 /** Most rows that one step moves from queue to queue, so that no step takes long. */
@@ -16,6 +16,8 @@ export class WaitingRows {
   readonly #session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>
   readonly #rows: Rows
   readonly #table: RowTable
+  /** The same rows. Strangers may use one id with any number of accounts. */
+  readonly #byAccount: RowTable
   /** Not due, the next one first. */
   readonly #upcoming: RowHeap
   /** Due, by account: one that cannot send now, or only slowly, holds back no other. */
@@ -42,7 +44,8 @@ export class WaitingRows {
   constructor(session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>, rows: Rows) {
     this.#session = session
     this.#rows = rows
-    this.#table = new RowTable(rows)
+    this.#table = new RowTable(row => hashOfId(rows.id(row), rows.place(row)))
+    this.#byAccount = new RowTable(row => hashOfId(rows.id(row), rows.name(row, 'account')))
     const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
     this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
     this.#due = Array.from({ length: crowds }, () => new DueRows(rows))
@@ -86,7 +89,7 @@ export class WaitingRows {
       return
     }
     const row = this.#rows.take(key, facts, RELEASED, offset)
-    this.#table.add(row)
+    this.#insert(row)
     this.#released++
     this.#dueOf(row).released++
     if (facts.copy) this.#copies.set(row, facts.copy)
@@ -109,14 +112,20 @@ export class WaitingRows {
 
   #take(key: LaterKey, facts: LaterFacts, offset: number): Row {
     const row = this.#rows.take(key, facts, WAITING, offset)
-    this.#table.add(row)
+    this.#insert(row)
     this.#upcoming.push(row)
     return row
   }
 
+  #insert(row: Row): void {
+    this.#table.add(row)
+    this.#byAccount.add(row)
+  }
+
   /** The row of a key; -1 if it does not wait. */
   find({ id, offset }: Pick<LaterKey, 'id' | 'offset'>): Row {
-    return this.#table.find(id, row => this.#rows.place(row) === offset)
+    const isMeant = (row: Row) => this.#rows.place(row) === offset && this.#rows.id(row) === id
+    return this.#table.find(hashOfId(id, offset), isMeant)
   }
 
   /** Whether the key's copy is on the partition and not finished. */
@@ -136,8 +145,9 @@ export class WaitingRows {
   hasId(account: string, id: bigint, before = Number.POSITIVE_INFINITY): boolean {
     if (this.#table.size === 0) return false
     const hash = hashOf(account)
-    const isOwn = (row: Row) => this.#rows.name(row, 'account') === hash && this.#rows.place(row) < before
-    return this.#table.find(id, isOwn) >= 0
+    const isOwn = (row: Row) =>
+      this.#rows.id(row) === id && this.#rows.name(row, 'account') === hash && this.#rows.place(row) < before
+    return this.#byAccount.find(hashOfId(id, hash), isOwn) >= 0
   }
 
   keyOf(row: Row): LaterKey {
@@ -234,6 +244,7 @@ export class WaitingRows {
 
   #remove(row: Row): void {
     this.#table.remove(row)
+    this.#byAccount.remove(row)
     if (this.#rows.state(row) === RELEASED) {
       this.#released--
       this.#dueOf(row).released--

@@ -44,3 +44,12 @@ test('a table knows the same ids as a complete list', () => {
     }),
   )
 })
+
+test('made-up accounts take no more memory than one account', () => {
+  const many = 20_000
+  const before = process.memoryUsage().arrayBuffers
+  const recent = new RecentIds(many)
+  for (let i = 0; i < many; i++) recent.add(`account-${i}`, BigInt(i + 1), i)
+  expect((process.memoryUsage().arrayBuffers - before) / many).toBeLessThan(200)
+  expect(recent.add('account-7', 8n, many)).toBe('in use')
+})
