@@ -128,6 +128,8 @@ async function measureAttack(name: string, place: Place): Promise<Row> {
 }
 
 const attackMs = 6_000
+/** Of each topic. What an attack can fill of each is filled of all. */
+const partitions = 24
 const answerMs = 60_000
 
 /** Prepares settings, topics and ports for one process. */
@@ -150,7 +152,7 @@ async function prepare(place: Place, more: Record<string, string>) {
     topicsIn(settings.topics)
       .filter(({ topic }) => topic.startsWith(run))
       .map(({ topic, use }) => ({
-        ...{ topic, partitions: 4 },
+        ...{ topic, partitions },
         ...(use === 'later' && { config: { 'cleanup.policy': 'compact' } }),
       })),
   )
@@ -187,7 +189,7 @@ async function aroundReceiver(place: Place): Promise<World> {
 /** An attack on a worker by a producer, the registry or the gateway. */
 interface Poison {
   /** Batches, in order, for partition 0 unless they say otherwise; `encode` makes a valid command. */
-  batches: (encode: (id: number) => Buffer) => Message[][]
+  batches: (encode: Encode) => Message[][]
   /** Replaces Zstd for a batch. */
   pack?: (records: Buffer) => Buffer
   /** The registry's answers during the attack. */
@@ -223,14 +225,30 @@ function lateMessage(value: Buffer, partition: number): Message {
   return { value, partition }
 }
 
+type Encode = (id: number, more?: Partial<SendCommand>) => Buffer
+
+const madeUpId = 1_000_000_000
+
+/** 20,000 commands of one id in each partition, each with names of its own. */
+const madeUp = (encode: Encode, notBefore: number | null) =>
+  many(20 * partitions, batch =>
+    many(1_000, n => {
+      const name = `made-up-${batch}-${n}`
+      const names = { account: name, tenant: name, campaign: name, correlationId: name }
+      return { value: encode(madeUpId, { ...names, notBefore }), partition: batch % partitions }
+    }),
+  )
+
 const poison: Record<string, Poison> = {
+  'made-up accounts': { batches: encode => madeUp(encode, null) },
+  'made-up accounts, later': { batches: encode => madeUp(encode, Date.now() + 3_600_000) },
   'schema of 2^40 values': {
     batches: () => [[messageOf(9001)]],
     registry: (_, response) => void response.end(JSON.stringify({ schema: chain(40) })),
   },
   'a schema that comes late': {
     batches: encode =>
-      many(16, batch => many(1_000, n => lateMessage(encode(late.from + 1_000 * batch + n), batch % 4))),
+      many(16, batch => many(1_000, n => lateMessage(encode(late.from + 1_000 * batch + n), batch % partitions))),
     registry: (_, response) =>
       void setTimeout(late.ms).then(() => response.end(JSON.stringify({ schema: JSON.stringify(schemas.command) }))),
   },
@@ -285,7 +303,8 @@ async function aroundWorker(place: Place): Promise<World> {
   const bus = await openBus(settings, new Telemetry())
   const topic = settings.topics.commands[0]!
   const encodeCommand = await createEncoder<SendCommand>(`${topic}-value`, schemas.command, registryOf(settings))
-  const encode = (id: number) => encodeCommand(buildCommand({ id: BigInt(id) }))
+  const encode = (id: number, more: Partial<SendCommand> = {}) =>
+    encodeCommand(buildCommand({ id: BigInt(id), ...more }))
   const waiting = new Map<number, (answered: boolean) => void>()
   const reader = await bus.read([settings.topics.results], 'earliest', (_, records) => {
     for (const { key } of records) waiting.get(Number(key))?.(true)
