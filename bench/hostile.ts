@@ -233,7 +233,7 @@ const madeUpId = 1_000_000_000
 const madeUp = (encode: Encode, notBefore: number | null) =>
   many(20 * partitions, batch =>
     many(1_000, n => {
-      const name = `made-up-${batch}-${n}`
+      const name = `madeup${batch}x${n}`
       const names = { account: name, tenant: name, campaign: name, correlationId: name }
       return { value: encode(madeUpId, { ...names, notBefore }), partition: batch % partitions }
     }),

@@ -59,6 +59,15 @@ test('its waiting never stops the partition: it ends INVALID when thousands of o
   expect(ends(world).filter(end => !end.endsWith('SENT'))).toEqual(['1 INVALID'])
 })
 
+test('behind thousands of commands of made-up accounts others are sent without delay', async () => {
+  const world = await startSendingWorld({ accounts: { default: undefined } })
+  const madeUp = Array.from({ length: 40_000 }, (_, i) => commandsFrom(i + 2, 1, { account: `madeup${i}` })[0]!)
+  world.put('bulk', madeUp)
+  world.send(1)
+  await world.pass(5_000)
+  expect(ends(world).filter(end => end.endsWith('SENT'))).toEqual(['1 SENT'])
+})
+
 test('a doubt of an account that only the next version knows stays open until it can be asked for', async () => {
   const status = 'DELIVERED'
   const world = await startSendingWorld({

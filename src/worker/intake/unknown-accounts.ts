@@ -7,6 +7,8 @@ import { type HeldAccount, heldAccountText, mendText } from '../../vocabulary/ho
 
 /** A command waits until this many offsets follow it: it must not fill the window, and so stop its partition. */
 const mostBehind = (windowSize * 3) / 4
+/** With so many further ones it is read again at once: a flood of such commands slows the partition down only by reading twice. */
+const tooFarBehind = mostBehind + windowSize / 8
 const sweepMs = 1_000
 /** Most accounts named in a warning. */
 const mostNamed = 5
@@ -110,10 +112,13 @@ export class PartitionHold {
   /** The partition was read up to this offset. */
   readTo(newest: number): void {
     this.#newest = Math.max(this.#newest, newest)
+    const [oldest = newest] = this.#held.keys()
+    if (this.#newest - oldest >= tooFarBehind) this.#sweep()
   }
 
   /** Reads commands again that have waited long enough. */
   #sweep(): void {
+    this.#cancelSweep?.()
     this.#cancelSweep = null
     if (!this.session.alive) return
     const due = [...this.#held].flatMap(([offset, { since }]) =>
