@@ -93,6 +93,26 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
   })
 })
 
+test('what became of the first record is looked up once, however often its id is repeated', async () => {
+  const world = await startSendingWorld()
+  world.send(1)
+  await world.pass(2_000)
+  await world.takeOver()
+  const search = vi.spyOn(MemoryBus.prototype, 'search')
+  onTestFinished(() => search.mockRestore())
+  const searches = () => search.mock.calls.filter(([{ topic }]) => topic === world.settings.topics.results).length
+  world.send(1)
+  await world.pass(2_000)
+  const first = searches()
+  expect(first).toBeGreaterThan(0)
+  for (let i = 0; i < 20; i++) {
+    world.send(1)
+    await world.pass(200)
+  }
+  expect(outcomesOf(world, 1)).toEqual(['SENT', ...Array(21).fill('DUPLICATE')])
+  expect(searches()).toBe(first)
+})
+
 test('what was perhaps sent has used its id, also after a take-over', async () => {
   const world = await startSendingWorld({
     takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),

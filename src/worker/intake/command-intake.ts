@@ -362,14 +362,16 @@ export class CommandIntake {
     const earlier = this.#waiting.hasId(account, id) ? 'in use' : this.#recent.add(account, id, record.offset)
     if (earlier === null) return false
     const { idUse } = delivered
-    if (earlier !== 'in use' && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: earlier }))) {
+    const finished = earlier === 'in use' ? null : earlier
+    if (finished && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: finished.offset }))) {
       this.#recent.take(account, id, record.offset)
       return false
     }
-    if (earlier !== 'in use' && idUse === undefined) {
-      const repeated = { topic, partition, id, account, earlier }
+    if (finished && !finished.hasUsedId && idUse === undefined) {
+      const repeated = { topic, partition, id, account, earlier: finished.offset }
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {
+      if (finished && idUse === 'used') this.#recent.noteUse(account, id, finished.offset)
       this.#repeated(command, record, step, idUse === 'unknown' ? duplicateOfUnknown : duplicate)
     }
     return true

@@ -11,9 +11,9 @@ test('a table knows the same ids as a complete list', () => {
       fc.constantFrom(2n ** 32n, 2n ** 32n + 1n),
     ),
     offset: fc.nat(50),
-    action: fc.constantFrom('add', 'past', 'take', 'free'),
+    action: fc.constantFrom('add', 'past', 'take', 'free', 'used'),
   })
-  type Known = { offset: number; inUse: boolean }
+  type Known = { offset: number; inUse: boolean; hasUsedId?: boolean }
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 200 }), fc.array(step, { maxLength: 600, size: 'max' }), (size, steps) => {
       const recent = new RecentIds(size)
@@ -25,11 +25,17 @@ test('a table knows the same ids as a complete list', () => {
         let next: Known | null | undefined
         if (action === 'add') {
           const earlier = known === null || isOwn || (!known.inUse && known.offset === offset) ? null : known
-          expect(recent.add(account, id, offset)).toBe(earlier && (earlier.inUse ? 'in use' : earlier.offset))
+          expect(recent.add(account, id, offset)).toEqual(
+            earlier && (earlier.inUse ? 'in use' : { offset: earlier.offset, hasUsedId: earlier.hasUsedId === true }),
+          )
           if (earlier === null) next = { offset, inUse: true }
         } else if (action === 'past') {
           recent.addPast(account, id, offset)
           if (known === null || isOwn || (!known.inUse && known.offset < offset)) next = { offset, inUse: false }
+        } else if (action === 'used') {
+          recent.noteUse(account, id, offset)
+          if (known !== null && !known.inUse && known.offset === offset && !known.hasUsedId)
+            next = { ...known, hasUsedId: true }
         } else if (action === 'take') {
           recent.take(account, id, offset)
           next = { offset, inUse: true }
