@@ -31,10 +31,11 @@ export async function scanTopic(
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, options)))
 }
 
-/** Whether the record matches one of the needles. */
-export function holds({ key, value }: BusRecord, needles: readonly Needle[]): boolean {
-  return needles.some(needle => {
-    if ('key' in needle) return key?.equals(needle.key) ?? false
-    return (value?.includes(needle.bytes) ?? false) || (key?.includes(needle.bytes) ?? false)
-  })
+/** Tells whether a record matches one of the needles. However many keys are sought, a record takes the same time. */
+export function matcherOf(needles: readonly Needle[]): (record: BusRecord) => boolean {
+  const keys = new Set(needles.flatMap(needle => ('key' in needle ? needle.key.toString('latin1') : [])))
+  const parts = needles.flatMap(needle => ('key' in needle ? [] : needle.bytes))
+  return ({ key, value }) =>
+    (keys.size > 0 && key !== null && keys.has(key.toString('latin1'))) ||
+    parts.some(bytes => value?.includes(bytes) || key?.includes(bytes))
 }

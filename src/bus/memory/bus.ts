@@ -24,7 +24,7 @@ import {
 import { PartitionFollower } from '../read/partition-follower.ts'
 import { readTopics } from '../read-topics.ts'
 import { RecordLimits } from '../record-limits.ts'
-import { holds } from '../scan.ts'
+import { matcherOf } from '../scan.ts'
 import { OwnedReadings } from '../session/owned-readings.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { GroupReading } from '../streams/group-reading.ts'
@@ -263,7 +263,7 @@ export class MemoryBus implements Bus {
       const before = records.filter(({ offset }) => offset < end)
       return { records: before, next: Math.max(begin, end), start: broker.start(tp) }
     })
-    const found = records.filter(record => !needles || holds(record, needles))
+    const found = records.filter(needles ? matcherOf(needles) : () => true)
     if (found.length > 0) await take(found)
     return { ...tp, from: begin, until: next, start, since: records[0]?.timestamp ?? null, unreadable: 0 }
   }

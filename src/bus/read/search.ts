@@ -1,6 +1,6 @@
 import type { Query, Searched, TopicPartition } from '../port.ts'
 import { noTime } from '../record-time.ts'
-import { holds } from '../scan.ts'
+import { matcherOf } from '../scan.ts'
 import { type Fetch, type FetchedRecords, fetchAnswer, type PartitionAnswer } from './fetch.ts'
 import type { PartitionOffsets } from './partition-offsets.ts'
 import { errorTypeOf } from './read-back-off.ts'
@@ -44,13 +44,14 @@ export async function searchLog(
     if (errorTypeOf(fetched.error) === 'OFFSET_OUT_OF_RANGE') position.offset = await logs.locate(tp, 'earliest')
     throw fetched.error
   }
+  const isWanted = needles ? matcherOf(needles) : () => true
   const ticks = new TickBudget()
   while (position.offset < end && !ending.aborted) {
     const fetched = await logs.untilAnswered(tp, readOn)
     const looked = fetched.records.filter(({ offset }) => offset < end)
     if (looked[0] && since === null) since = looked[0].timestamp === noTime ? null : looked[0].timestamp
     unreadable += looked.filter(record => record.unreadable).length
-    const found = looked.filter(record => !needles || holds(record, needles))
+    const found = looked.filter(isWanted)
     await ticks.give({ records: found, next: fetched.next }, position.offset, ({ records }) =>
       records.length > 0 ? take(records).then(() => true) : true,
     )
