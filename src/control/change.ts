@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type BusRecord, BusUnavailable, type OutgoingRecord, type TopicLook } from '../bus/port.ts'
+import type { Settings } from '../config/index.ts'
 import { type PauseKind, pausableKinds, type WithdrawalKind, withdrawalKinds } from '../vocabulary/control.ts'
 import { count, timeText } from '../words.ts'
 
@@ -24,6 +25,9 @@ interface Stamp {
   until: number | null
   reason: string | null
 }
+
+/** How long a command may wait for its time, and be unsent after it. */
+export type CommandLife = Pick<Settings['commands'], 'maxAgeMs' | 'horizonMs'>
 
 /** The begin or end of a pause or withdrawal. */
 export type Change = Scope & Stamp
@@ -139,11 +143,11 @@ function parsed(value: Buffer): unknown {
 
 /**
  * When it ends by itself, milliseconds since 1970; a whole second, so that thousands end together. A command that was appended
- * before a withdrawal ended stays withdrawn for its whole life.
+ * before a withdrawal ended stays withdrawn for its whole life: until its time, and its age from then on.
  */
-export function endOf({ effect, until }: Change, maxAgeMs: number): number {
+export function endOf({ effect, until }: Change, { maxAgeMs, horizonMs }: CommandLife): number {
   if (until === null) return Number.POSITIVE_INFINITY
-  return Math.ceil((until + (effect === 'withdrawn' ? maxAgeMs : 0)) / 1000) * 1000
+  return Math.ceil((until + (effect === 'withdrawn' ? horizonMs + maxAgeMs : 0)) / 1000) * 1000
 }
 
 /** Says in one line what is paused or withdrawn, by whom, until when, and why. */

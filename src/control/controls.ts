@@ -194,7 +194,7 @@ export class Controls {
   }
 
   #endOf(change: Change): number {
-    return endOf(change, this.#settings.commands.maxAgeMs)
+    return endOf(change, this.#settings.commands)
   }
 
   #lookAt(time: number): void {

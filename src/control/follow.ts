@@ -140,7 +140,7 @@ export class FollowedControls {
     const { clock, settings } = this.#options
     await this.#reader?.close()
     this.#reader = null
-    const isOver = (change: Change) => !change.begins || endOf(change, settings.commands.maxAgeMs) <= clock.now()
+    const isOver = (change: Change) => !change.begins || endOf(change, settings.commands) <= clock.now()
     const emptyChanges = () => new LastChanges(look.partitions, isOver)
     const last = emptyChanges()
     let take = last.add.bind(last)

@@ -2,7 +2,16 @@ import type { Bus, RecordsHandler } from '../bus/port.ts'
 import { scanTopic } from '../bus/scan.ts'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
-import { type Change, changesIn, endOf, isDeletion, keyOf, requireReadable, type Withdrawn } from './change.ts'
+import {
+  type Change,
+  type CommandLife,
+  changesIn,
+  endOf,
+  isDeletion,
+  keyOf,
+  requireReadable,
+  type Withdrawn,
+} from './change.ts'
 import { Controls } from './controls.ts'
 import { complete, LastChanges } from './last-changes.ts'
 
@@ -16,6 +25,8 @@ export interface ControlTopic {
   overfull: string | null
   /** Expired withdrawals whose records still exist, at most 10,000. */
   over: readonly Withdrawn[]
+  /** By these settings, how long withdrawals outlast their ends. */
+  life: CommandLife
 }
 
 const mostOver = 10_000
@@ -26,7 +37,7 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   const look = await bus.lookAt(topic)
   requireReadable(topic, look)
   const now = Date.now()
-  const isOver = (change: Change) => !change.begins || endOf(change, settings.commands.maxAgeMs) <= now
+  const isOver = (change: Change) => !change.begins || endOf(change, settings.commands) <= now
   const emptyChanges = () => new LastChanges(look.partitions, isOver)
   const last = emptyChanges()
   const over = new Map<string, Withdrawn>()
@@ -48,6 +59,7 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   return {
     ...inForceOf(last, settings),
     over: [...over.values()],
+    life: settings.commands,
   }
 }
 

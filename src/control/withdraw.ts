@@ -1,6 +1,6 @@
 import type { OutgoingRecord } from '../bus/port.ts'
 import { endText } from '../words.ts'
-import { deletionOf, keyOf, type Withdrawal, type Withdrawn, writeChange } from './change.ts'
+import { deletionOf, endOf, keyOf, type Withdrawal, type Withdrawn, writeChange } from './change.ts'
 import type { ControlTopic } from './read.ts'
 
 const hourMs = 3_600_000
@@ -59,12 +59,12 @@ function flawOf({ name, until, at, reason }: Withdrawal): string | null {
   return until > at + longestWithdrawalMs ? 'a withdrawal ends after 30 days at most: name an earlier time' : null
 }
 
-function tooManyText(withdrawal: Withdrawal, { inForce }: ControlTopic): string | null {
+function tooManyText(withdrawal: Withdrawal, { inForce, life }: ControlTopic): string | null {
   const others = inForce.filter(one => one.effect === 'withdrawn' && keyOf(one) !== keyOf(withdrawal))
   if (others.length < mostWithdrawals) return null
-  const end = Math.min(...others.map(({ until }) => until ?? Number.POSITIVE_INFINITY))
+  const end = Math.min(...others.map(one => endOf(one, life)))
   return (
-    `${others.length} withdrawals are in force, the most there can be; the first ends at ${endText(end)}. ` +
+    `${others.length} withdrawals are in force, the most there can be; the first is over at ${endText(end)}. ` +
     'Withdraw a campaign, a correlationId or a tenant instead of single messages, or end others (busgate withdraw --end)'
   )
 }

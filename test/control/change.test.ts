@@ -117,11 +117,11 @@ describe('a change on the control topic', () => {
     expect(ended.map(isDeletion)).toEqual([true, false, false, true])
   })
 
-  test('ends in a whole second, a withdrawal only once all commands that were appended before its end have expired', () => {
-    const maxAgeMs = 60_000
-    expect(endOf(buildPause({ until: null }), maxAgeMs)).toBe(Number.POSITIVE_INFINITY)
-    expect([4_000, 4_001, 5_000].map(until => endOf(buildPause({ until }), maxAgeMs))).toEqual([4_000, 5_000, 5_000])
-    expect([4_000, 4_001].map(until => endOf(buildWithdrawal({ until }), maxAgeMs))).toEqual([64_000, 65_000])
+  test('ends in a whole second, a withdrawal only once all commands that were appended before its end have expired, at the latest time that they may name', () => {
+    const life = { maxAgeMs: 60_000, horizonMs: 100_000 }
+    expect(endOf(buildPause({ until: null }), life)).toBe(Number.POSITIVE_INFINITY)
+    expect([4_000, 4_001, 5_000].map(until => endOf(buildPause({ until }), life))).toEqual([4_000, 5_000, 5_000])
+    expect([4_000, 4_001].map(until => endOf(buildWithdrawal({ until }), life))).toEqual([164_000, 165_000])
   })
 })
 

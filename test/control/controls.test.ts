@@ -10,7 +10,7 @@ import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
 
 const settings = loadSettings({ env: {} })
 const [urgent, bulk] = settings.topics.commands as [string, string]
-const { maxAgeMs } = settings.commands
+const { maxAgeMs, horizonMs } = settings.commands
 
 function setUp() {
   const clock = new ManualClock(anHour)
@@ -38,7 +38,7 @@ const command = fc.record({
 })
 
 test('a command waits or is withdrawn exactly if a change in force says so, whatever began and ended before', async () => {
-  const steps = fc.array(fc.oneof(change, fc.nat(maxAgeMs / 2)), { maxLength: 30 })
+  const steps = fc.array(fc.oneof(change, fc.nat((maxAgeMs + horizonMs) / 2)), { maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(steps, fc.array(command, { minLength: 1, maxLength: 4 }), async (steps, commands) => {
       const { clock, controls } = setUp()
@@ -52,7 +52,7 @@ test('a command waits or is withdrawn exactly if a change in force says so, what
           else model.delete(keyOf(made))
         }
         controls.update()
-        for (const [key, one] of model) if (endOf(one, maxAgeMs) <= clock.now()) model.delete(key)
+        for (const [key, one] of model) if (endOf(one, settings.commands) <= clock.now()) model.delete(key)
         expect(new Set(controls.inForce.map(keyOf))).toEqual(new Set(model.keys()))
         const has = (key: string) => (model.has(key) ? key : null)
         for (const { account, idText, correlationId, tenant, campaign } of commands) {
@@ -120,7 +120,7 @@ describe('listeners are told', () => {
     expect(told).toHaveLength(2)
     await clock.pass(1)
     expect(told.slice(2)).toEqual([buildPause({ until, begins: false })])
-    await clock.pass(maxAgeMs - 1)
+    await clock.pass(maxAgeMs + horizonMs - 1)
     expect(told).toHaveLength(3)
     await clock.pass(1)
     expect(told.at(-1)).toEqual(buildWithdrawal({ until, begins: false }))

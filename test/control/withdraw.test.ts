@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
-import { type Change, changeText, deletionOf, keyOf, withdrawalText, writeChange } from '../../src/control/change.ts'
+import {
+  type Change,
+  changeText,
+  deletionOf,
+  endOf,
+  keyOf,
+  withdrawalText,
+  writeChange,
+} from '../../src/control/change.ts'
 import { historyOf, readHistory } from '../../src/control/history.ts'
 import { readControl } from '../../src/control/read.ts'
 import { recordsOf, withdrawnBy } from '../../src/control/withdraw.ts'
@@ -59,21 +67,22 @@ describe('a withdrawal', () => {
     expect(recordsOf('control', withdrawal, null)).toEqual([writeChange('control', withdrawal)])
   })
 
-  test('is refused while 10,000 others are in force, with the end of the first, unless it changes one', () => {
+  test('is refused while 10,000 others are in force, and says when the first is over, unless it changes one', () => {
     const first = lasting({ kind: 'message', name: 'shop/1', until: now + 1_000 })
-    const known = { used: 0.1, overfull: null, over: [] }
+    const over = new Date(endOf(first, settings.commands)).toISOString()
+    const known = { used: 0.1, overfull: null, over: [], life: settings.commands }
     const inForce = [...messages(9_999), first, ...Array.from({ length: 5 }, (_, i) => buildPause({ name: `t${i}` }))]
     expect(recordsOf('control', lasting({ name: 'shop/1', kind: 'message' }), { ...known, inForce })).toHaveLength(1)
     expect(recordsOf('control', lasting(), { ...known, inForce: inForce.slice(1) })).toHaveLength(1)
     expect(() => recordsOf('control', lasting(), { ...known, inForce })).toThrow(
-      `10000 withdrawals are in force, the most there can be; the first ends at ${new Date(now + 1_000).toISOString()}`,
+      `10000 withdrawals are in force, the most there can be; the first is over at ${over}`,
     )
   })
 
   test('deletes the records of up to 1,000 that are over, but never its own', () => {
     const [withdrawal, ...others] = messages(1_500)
     const records = recordsOf('control', withdrawal!, {
-      ...{ used: 0, overfull: null, inForce: [] },
+      ...{ used: 0, overfull: null, inForce: [], life: settings.commands },
       over: [withdrawal!, ...others],
     })
     expect(records).toEqual([

@@ -291,9 +291,6 @@ export function withGrowth(seed: number, plan: Plan): Plan {
   }
 }
 
-/** Longer than all faults. */
-const withdrawnMs = 120_000
-
 /** In some worlds commands wait for their time, operators pause campaigns, and the table gets partitions. */
 export function withWaiting(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x1a7e)
@@ -315,8 +312,6 @@ export function withWaiting(seed: number, plan: Plan): Plan {
   return {
     ...plan,
     laterPartitions: random.int(1, 3),
-    // otherwise a withdrawal could be forgotten while no process owns what waits
-    maxAgeMs: plan.withdrawals.length > 0 ? Math.max(plan.maxAgeMs, withdrawnMs) : plan.maxAgeMs,
     commands: commands.map(command => {
       const notBefore = random.chance(share) ? random.int(-500, longest) : null
       const { deadline } = command

@@ -237,15 +237,16 @@ describe.each([
   })
 
   test('that is forgotten before it, and by another process: the command is never sent', async () => {
-    const settings = { commands: { maxAgeMs: minute } }
+    const settings = { commands: { maxAgeMs: minute, horizonMs: hour } }
     const { wait, withdraw, toMinute, outcomes, ids, takeOver } = await startWorld({ settings })
     wait(1, 1, 60)
     await toMinute(10)
     withdraw(by, 1)
     await toMinute(11)
-    await takeOver({ settings })
+    const forgetful = { commands: { maxAgeMs: minute, horizonMs: minute } }
+    await takeOver({ settings: forgetful })
     await toMinute(50)
-    await takeOver({ settings })
+    await takeOver({ settings: forgetful })
     await toMinute(62)
     expect([outcomes(), ids()]).toEqual([[[1, 'EXPIRED', 'WITHDRAWN']], []])
   })
@@ -255,6 +256,27 @@ describe.each([
     wait(1, 1, 60)
     await toMinute(10)
     await takeOver({ meanwhile: () => withdraw(by, 5) })
+    await toMinute(62)
+    expect([outcomes(), ids()]).toEqual([[[1, 'EXPIRED', 'WITHDRAWN']], []])
+  })
+
+  test.each([
+    ['waits', true],
+    ['is not read yet', false],
+  ])('that was made, and has ended, while no process ran and the command %s: it is never sent', async (_, isRead) => {
+    const settings = { commands: { maxAgeMs: minute, horizonMs: hour } }
+    const { wait, withdraw, toMinute, outcomes, ids, takeOver, clock } = await startWorld({ settings })
+    await toMinute(9)
+    if (isRead) wait(1, 1, 51)
+    await toMinute(10)
+    await takeOver({
+      settings,
+      meanwhile() {
+        if (!isRead) wait(1, 1, 50)
+        withdraw(by, 1)
+        clock.step(40 * minute)
+      },
+    })
     await toMinute(62)
     expect([outcomes(), ids()]).toEqual([[[1, 'EXPIRED', 'WITHDRAWN']], []])
   })

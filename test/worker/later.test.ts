@@ -251,8 +251,7 @@ describe('a command with notBefore', () => {
 
 describe('a withdrawal', () => {
   test('ends what waits at once and for good, though the withdrawal itself is forgotten', async () => {
-    const settings = { commands: { maxAgeMs: minute } }
-    const { put, pass, control, outcomes, ids, in: at, takeOver, table } = await startWorld({ settings })
+    const { put, pass, control, outcomes, ids, in: at, takeOver, table } = await startWorld()
     put('bulk', commandsFrom(1, 10, { notBefore: at(hour), campaign: 'spring' }))
     put('bulk', commandsFrom(11, 2, { notBefore: at(hour) }))
     await pass(1_000)
@@ -260,7 +259,7 @@ describe('a withdrawal', () => {
     await pass(1_000)
     expect(outcomes()).toEqual(numbersFrom(1, 10).map(id => [id, 'EXPIRED', 'WITHDRAWN']))
     expect(table()).toEqual({ 11: 'waits', 12: 'waits' })
-    await takeOver()
+    await takeOver({ settings: { commands: { maxAgeMs: minute, horizonMs: minute } } })
     await pass(hour + minute, minute)
     expect(sorted(ids())).toEqual([11, 12])
   })

@@ -95,7 +95,7 @@ const controlLog = fc.array(
   { maxLength: 40 },
 )
 
-const isEnded = (change: Change) => !change.begins || endOf(change, 0) <= Date.UTC(2026, 0)
+const isEnded = (change: Change) => !change.begins || endOf(change, { maxAgeMs: 0, horizonMs: 0 }) <= Date.UTC(2026, 0)
 const places = (changes: Iterable<Change>) => [...changes].map(keyOf).sort()
 
 type ControlLog = typeof controlLog extends fc.Arbitrary<infer T> ? T : never
