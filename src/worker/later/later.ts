@@ -6,6 +6,7 @@ import { waitOf } from './wait.ts'
 import { type WaitingOptions, WaitingPartition } from './waiting-partition.ts'
 
 export interface LaterOptions extends Omit<WaitingOptions, 'rows' | 'names'> {
+  accounts: ReadonlyMap<string, unknown>
   maxAgeMs: number
 }
 
@@ -17,7 +18,7 @@ export class Later {
   #cancel = () => {}
 
   constructor(options: LaterOptions) {
-    const rows = new Rows()
+    const rows = new Rows(options.accounts.keys())
     const names = new ControlNames(rows)
     this.#options = { ...options, rows, names }
     names.update(options.controls)

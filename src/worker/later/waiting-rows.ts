@@ -8,9 +8,6 @@ import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
 
 /** Most rows that one step moves from queue to queue, so that no step takes long. */
 const rowsAtOnce = 1_024
-/** Accounts are told apart by these many parts of their hashes: the table can name any number of them. */
-const crowds = 64
-
 /** The commands of one partition that wait: found by id, and in the order in which they are due. */
 export class WaitingRows {
   readonly #session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>
@@ -48,7 +45,7 @@ export class WaitingRows {
     this.#byAccount = new RowTable(row => hashOfId(rows.id(row), rows.name(row, 'account')))
     const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
     this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
-    this.#due = Array.from({ length: crowds }, () => new DueRows(rows))
+    this.#due = Array.from({ length: rows.crowds }, () => new DueRows(rows))
     this.#paused = byExpiry()
     this.#review = byExpiry()
   }
@@ -74,7 +71,7 @@ export class WaitingRows {
   }
 
   #dueOf(row: Row): DueRows {
-    return this.#due[this.#rows.name(row, 'account') % crowds]!
+    return this.#due[this.#rows.crowd(row)]!
   }
 
   /** Applies a record of the table that was read before the partition was opened. */
@@ -215,6 +212,7 @@ export class WaitingRows {
         room--
       }
     }
+    const { crowds } = this.#rows
     for (let i = 0; i < crowds; i++) takeOf(this.#due[this.#turn++ % crowds]!)
     this.#turn = (this.#turn + 1) % crowds
     return taken.sort((one, other) => this.#rows.offset(one) - this.#rows.offset(other))

@@ -76,7 +76,16 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   const bus = { lookAt: async () => ({ id: '1', partitions: 1, leaderless: [] }) } as unknown as Bus
   const table = new LaterTable({ bus, topic: 'later', partitions: 1 })
   Object.assign(session, { memo: `${await table.identity()}:-` })
-  const later = new Later({ table, controls, writeResult, deadLetterTopic: 'letters', maxAgeMs: 0, clock, telemetry })
+  const later = new Later({
+    table,
+    accounts: new Map(),
+    controls,
+    writeResult,
+    deadLetterTopic: 'letters',
+    maxAgeMs: 0,
+    clock,
+    telemetry,
+  })
   await later.opening(session)
   const intake = new CommandIntake(session, later.of(session), {
     ...{
