@@ -79,6 +79,26 @@ describe('what others write', () => {
     ])
   })
 
+  test('a command with the headers of the copy of another has its own result, though the progress was reset', async () => {
+    const { put, pass, takeOver, in: at, broker, encode, clock, reset, outcomes } = await startWorld()
+    put('bulk', commandsFrom(1, 1, { notBefore: at(minute) }))
+    await pass(1_000)
+    const [waiting] = broker.read({ topic: 'later', partition: 0 }, 0, 1).records
+    const value = await encode({ id: 5n })
+    const headers = { [copyOfHeader]: String(waiting!.key), 'busgate.later': String(waiting!.headers['busgate.later']) }
+    await takeOver({
+      meanwhile() {
+        broker.append([{ topic: 'bulk', partition: 0, key: null, value, headers }], clock.now())
+        reset(0)
+      },
+    })
+    await pass(10 * minute, 1_000)
+    expect(outcomes().filter(([, outcome]) => outcome === 'SENT')).toEqual([
+      [1, 'SENT', null],
+      [5, 'SENT', null],
+    ])
+  })
+
   test.each([
     {
       since: Number.MAX_SAFE_INTEGER,

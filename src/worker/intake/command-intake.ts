@@ -346,7 +346,8 @@ export class CommandIntake {
    * none.
    */
   #wasMoved(record: BusRecord, { id }: SendCommand): boolean {
-    const isMoved = this.#waiting.holds(record.offset, id) || this.#waiting.copies.formerOf(record)?.isMoved === true
+    const isMoved =
+      this.#waiting.holds(record.offset, id) || this.#waiting.copies.formerOf(record, id)?.isMoved === true
     if (isMoved) this.#lookups.settle(record.offset)
     return isMoved
   }
@@ -452,15 +453,14 @@ export class CommandIntake {
   #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): 'waits' | 'answered' | null {
     if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return null
     if (this.#waiting.copies.at(record.offset)) return null // the table says that it has no answer
-    const former = this.#waiting.copies.formerOf(record)
+    const former = this.#waiting.copies.formerOf(record, subject?.id)
     const original = former && originalOf(former.key, former.facts, record)
+    const told = subject ?? (former && { id: former.key.id, account: former.facts.account })
     return this.#lookups.intercepts(
       { record, delivered },
       answers =>
-        subject !== undefined &&
-        [record, ...(original ? [original] : [])].some(({ offset }) =>
-          answers.isAnswered(this.#session, offset, subject),
-        ),
+        told !== null &&
+        [record, ...(original ? [original] : [])].some(({ offset }) => answers.isAnswered(this.#session, offset, told)),
       original,
     )
   }

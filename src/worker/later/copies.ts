@@ -74,11 +74,12 @@ export class Copies {
   /**
    * The command of which the record says to be a copy, if it is none that waits for its outcome. Only while it is not known
    * which records were answered.
+   * @param id of the record, if known: with another one it is a command of its own
    */
-  formerOf(record: BusRecord): { key: LaterKey; facts: LaterFacts; isMoved: boolean } | null {
+  formerOf(record: BusRecord, id?: bigint): { key: LaterKey; facts: LaterFacts; isMoved: boolean } | null {
     if (record.offset >= this.#session.uncheckedUntil || this.#copies.has(record.offset)) return null
     const copied = this.#keyOf(record)
-    if (!copied) return null
+    if (!copied || (id !== undefined && id !== copied.key.id)) return null
     const isMoved = this.#rows.find(copied.key) >= 0 || this.#rows.hasEnded(copied.key)
     return { ...copied, isMoved }
   }
