@@ -26,7 +26,7 @@ export interface LaterKey extends Place {
   id: bigint
 }
 
-/** `omitted`: it was too large for the table, so that it cannot be sent. */
+/** `omitted`: it was too large for the table, or its copy for its own topic, so that it cannot be sent. */
 export const laterStates = ['waits', 'omitted', 'released'] as const
 export type LaterState = (typeof laterStates)[number]
 
@@ -181,24 +181,33 @@ export const tombstone = (table: TopicPartition, key: LaterKey): OutgoingRecord 
 /** The copy of a command that is due, for the command's own partition. @param waiting its record on the table */
 export function copyOf(key: LaterKey, facts: LaterFacts, waiting: BusRecord): OutgoingRecord {
   const { topic, partition } = key
-  const own = (facts: LaterFacts) => ({ [laterHeader]: headerOf('released', facts), [copyOfHeader]: keyText(key) })
+  const own = (facts: LaterFacts, state: LaterState = 'released') => ({
+    ...{ [laterHeader]: headerOf(state, facts), [copyOfHeader]: keyText(key) },
+  })
   const recordOf = (value: Buffer | null, headers: RecordHeaders): OutgoingRecord => ({
     ...{ topic, partition, value, headers },
     key: recordKeyIn(waiting.headers),
   })
   return withShorter(recordOf(waiting.value, { ...commandHeaders(waiting.headers), ...own(facts) }), () => ({
-    ...recordOf(noBytes, own(shortFacts(facts))),
+    ...recordOf(noBytes, own(shortFacts(facts), 'omitted')),
     key: null,
   }))
 }
 
+export interface CopiedFrom {
+  key: LaterKey
+  facts: LaterFacts
+  /** Whether the copy lacks the command. */
+  isOmitted: boolean
+}
+
 /** The command that a record says to be a copy of. Only the table knows whether that is so: anybody can write the header. */
-export function copiedFrom({ headers }: BusRecord): { key: LaterKey; facts: LaterFacts } | null {
+export function copiedFrom({ headers }: BusRecord): CopiedFrom | null {
   const of = headers[copyOfHeader]
   if (of === undefined || Array.isArray(of)) return null
   const key = keyIn(of)
   const read = key && factsIn(headers)
-  return read && { key, facts: read.facts }
+  return read && { key, facts: read.facts, isOmitted: read.state === 'omitted' }
 }
 
 /** The record that a copy was made of, at its place and with its timestamp. */

@@ -171,6 +171,20 @@ test.each([
   ])
 })
 
+test('a command whose copy is too large for its topic ends INVALID, and the error names the topic', async () => {
+  const { put, pass, results, letters, in: at, broker, takeOver, reset } = await startWorld()
+  broker.limit('bulk', 2_500)
+  put('bulk', commandsFrom(1, 1, { notBefore: at(minute), correlationId: 'x'.repeat(1_500) }))
+  put('bulk', commandsFrom(2, 1, { notBefore: at(minute) }))
+  await pass(3 * minute, 1_000)
+  const ends = () => results().filter(({ id, final }) => id === 1n && final)
+  const end = { outcome: 'INVALID', errorCode: 'VALIDATION', commandOffset: 0, error: /copy of it on bulk: raise/ }
+  expect(ends()).toMatchObject([end])
+  await takeOver({ meanwhile: () => reset(0) })
+  await pass(3 * minute, 1_000)
+  expect([ends().length, letters()]).toEqual([1, []])
+})
+
 test('waits on a table of another name, after one whose log was longer', async () => {
   const { put, pass, ids, takeOver, in: at, broker } = await startWorld()
   broker.createTopics([{ topic: 'other', partitions: 1 }])

@@ -212,6 +212,11 @@ export class CommandIntake {
   }
 
   #handle(record: BusRecord, delivered: Delivered, step: Step): void {
+    const copy = this.#waiting.copies.at(record.offset)
+    if (copy?.isOmitted) {
+      this.#waiting.settleOmitted(record.offset, copy, step.counts)
+      return
+    }
     const decoded = decodeRecord(this.#options.decoder, record)
     if (!decoded.ok && 'pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
     else if (!decoded.ok) this.#refuse(record, delivered, decoded.error, step)

@@ -1,12 +1,10 @@
 import type { BusRecord, Session } from '../../bus/port.ts'
-import { copiedFrom, type LaterFacts, type LaterKey, originalOf } from '../../records/later.ts'
+import { type CopiedFrom, copiedFrom, type LaterFacts, type LaterKey, originalOf } from '../../records/later.ts'
 import type { Row } from './rows.ts'
 import type { WaitingRows } from './waiting-rows.ts'
 
 /** A released copy on the command's partition. */
-export interface Copy {
-  key: LaterKey
-  facts: LaterFacts
+export interface Copy extends CopiedFrom {
   row: Row
 }
 
@@ -98,7 +96,7 @@ export class Copies {
     return missing
   }
 
-  #keyOf(record: BusRecord): { key: LaterKey; facts: LaterFacts } | null {
+  #keyOf(record: BusRecord): CopiedFrom | null {
     const copied = copiedFrom(record)
     const { topic, partition } = this.#session
     return copied?.key.topic === topic && copied.key.partition === partition ? copied : null

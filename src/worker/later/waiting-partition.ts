@@ -22,7 +22,7 @@ import type { Origin, ResultDetails, WriteResult } from '../../records/result.ts
 import type { Telemetry } from '../../telemetry/events.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import { ResultCounts } from '../result-counts.ts'
-import { Copies } from './copies.ts'
+import { Copies, type Copy } from './copies.ts'
 import { type Loaded, load, memoOf } from './load.ts'
 import type { ControlNames } from './names.ts'
 import type { Row, Rows } from './rows.ts'
@@ -58,6 +58,19 @@ const lostText =
   'it waited on the table of later commands, and its record there, or the copy that was to be sent, is gone: nobody can tell ' +
   'whether it was sent'
 const omittedText = 'the command is too large to wait: raise max.message.bytes of the topic of later commands'
+const omittedCopyText = (topic: string) =>
+  `the command, which has waited, is too large for a copy of it on ${topic}: raise max.message.bytes of that topic`
+
+const invalid = (error: string): ResultDetails => ({
+  ...{ outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error },
+})
+
+/** A command that ends without being sent, and the headers of its record. */
+interface Waited {
+  key: LaterKey
+  facts: LaterFacts
+  headers: RecordHeaders
+}
 
 /**
  * The commands of one partition that wait on the table. Its session writes everything: a record of the table is always part
@@ -308,8 +321,7 @@ export class WaitingPartition {
     const withdrawn = this.#withdrawal(key, facts)
     if (withdrawn) return this.#result(row, { key, facts, headers: record.headers }, withdrawn, counts)
     if (entry.state === 'omitted') {
-      const details = { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error: omittedText } as const
-      return this.#result(row, { key, facts, headers: record.headers }, details, counts)
+      return this.#result(row, { key, facts, headers: record.headers }, invalid(omittedText), counts)
     }
     this.#rows.release(row, facts.copy)
     const mark = releasedRecord(this.#placeOf(key), key, facts)
@@ -322,13 +334,19 @@ export class WaitingPartition {
     return error === null ? null : { outcome: 'EXPIRED', attempts: 0, errorCode: 'WITHDRAWN', error }
   }
 
+  /** Settles a copy that lacks its command. */
+  settleOmitted(at: number, { key, facts }: Copy, counts: ResultCounts): void {
+    const details = invalid(omittedCopyText(key.topic))
+    const own = { key, facts: { ...facts, copyAt: at }, headers: {} }
+    this.#session.settle(at, [this.#resultOf(own, details, counts)])
+  }
+
   /** The final result of a command without a copy. */
-  #result(
-    row: Row,
-    { key, facts, headers }: { key: LaterKey; facts: LaterFacts; headers: RecordHeaders },
-    details: ResultDetails,
-    counts: ResultCounts,
-  ): OutgoingRecord[] {
+  #result(row: Row, own: Waited, details: ResultDetails, counts: ResultCounts): OutgoingRecord[] {
+    return [this.#resultOf(own, details, counts), this.#finish(row, own.key)]
+  }
+
+  #resultOf({ key, facts, headers }: Waited, details: ResultDetails, counts: ResultCounts): OutgoingRecord {
     const { topic, partition, offset, id } = key
     const { account, type, correlationId, tenant, campaign, country, timestamp, copyAt } = facts
     const hooked = isSendType(type) ? hookedByType(type) : null
@@ -338,7 +356,7 @@ export class WaitingPartition {
     const origin = { topic, partition, record, ...(copyAt !== null && { copyAt }) }
     counts.add(subject, details)
     this.onUnused(account, id, [offset, copyAt ?? offset])
-    return [this.#options.writeResult(subject, origin, details), this.#finish(row, key)]
+    return this.#options.writeResult(subject, origin, details)
   }
 
   #finish(row: Row, key: LaterKey): OutgoingRecord {
