@@ -88,7 +88,7 @@ export class Searches {
     const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
     const stories: SearchAnswer['stories'] = []
     for (const id of ids) {
-      const findings = await new MessageSearch(options).byId(id)
+      const findings = await new MessageSearch(options).byId(id, account)
       ending.throwIfAborted() // incomplete findings would give a wrong story
       const story = tell(findings, id, { ...(account !== undefined && { account }), reveal })
       const lines = storyLines(story)

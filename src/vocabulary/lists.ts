@@ -48,6 +48,10 @@ export const outcomeCodes = {
 /** The outcome of a command: the field `outcome` of its result. */
 export type Outcome = keyof typeof outcomeCodes
 
+/** Whether a record with this final outcome has not used its id, so that another one may. */
+export const leavesIdFree = (outcome: Outcome | 'UNKNOWN'): boolean =>
+  outcome === 'INVALID' || outcome === 'EXPIRED' || outcome === 'DUPLICATE'
+
 /** Every value of `outcome` in a result. */
 export const outcomes = Object.keys(outcomeCodes) as Outcome[]
 

@@ -276,6 +276,25 @@ describe('a command that waits for its time', () => {
     ])
   })
 
+  test.each(['INVALID', 'EXPIRED'] as const)(
+    'is told of, although an earlier record with its id ended %s, which leaves the id free',
+    async outcome => {
+      const { world, find } = await startWaiting()
+      await world.result(
+        buildResult({ id: 7n, commandTopic, commandPartition: 1, commandOffset: 9, outcome, errorCode: 'VALIDATION' }),
+      )
+      const { story } = await find()
+      expect(story.conclusions[0]!.text).toMatch(/^Not sent yet: it waits until 2036-/)
+    },
+  )
+
+  test('is found by its account, although the id was sent in another one', async () => {
+    const { world } = await startWaiting()
+    await world.result(buildResult({ id: 7n, account: 'other', commandTopic, commandPartition: 0, commandOffset: 9 }))
+    const story = tell(await world.search().byId(7n, 'default'), 7n, { account: 'default' })
+    expect(story.conclusions[0]!.text).toMatch(/^Not sent yet: it waits until 2036-/)
+  })
+
   test('and has its result is no longer looked for on the table', async () => {
     const { world, find, write, table } = await startWaiting()
     await write(tombstone(table, keyAt(0)))

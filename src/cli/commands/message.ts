@@ -46,7 +46,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   }
   const search = () => new MessageSearch({ bus, registry: registryOf(settings), settings, since, ending })
   const tellOf = async (one: bigint) => {
-    const findings = await search().byId(one)
+    const findings = await search().byId(one, options.account)
     ending.throwIfAborted() // incomplete findings would give a wrong story
     return show(tell(findings, one, options), options)
   }

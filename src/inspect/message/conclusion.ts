@@ -5,7 +5,7 @@ import { hookedByType } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { shellWord } from '../../shell.ts'
 import { heldPollsText, mendText } from '../../vocabulary/holds.ts'
-import { type ErrorCode, errorCodeTexts } from '../../vocabulary/lists.ts'
+import { type ErrorCode, errorCodeTexts, leavesIdFree } from '../../vocabulary/lists.ts'
 import { count, span, timeText } from '../../words.ts'
 import { type Letter, originText, placeText, readableOnce, shortPlace } from '../dead-letters/letter.ts'
 import { type Findings, type FoundCommand, type FoundDoubt, isUnsent, type Sighting, stateAfter } from './findings.ts'
@@ -28,7 +28,9 @@ export function conclusionOf(findings: Findings, id: bigint, account: string): s
 function whatBecame(findings: Findings, id: bigint, account: string): string {
   const results = findings.results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
   const final = finalOf(results, { id, account })
-  if (final) return ofFinal(final, findings, id, account)
+  const command = firstCommand(findings, results, account)
+  const isSentNext = final && leavesIdFree(final.outcome) && command && isUnsent(command.value)
+  if (final && !isSentNext) return ofFinal(final, findings, id, account)
   const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
   const doubts = findings.doubts.filter(({ value }) => value.account === account)
   if (doubted || doubts.length > 0) {
@@ -39,7 +41,6 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
       whoCanTell(id, account, type)
     )
   }
-  const command = firstCommand(findings, results, account)
   if (results.length > 0 && !command) {
     return (
       'Only a repeated record was found: its id was seen before, so it was not sent. The first record is older than ' +
@@ -109,10 +110,10 @@ function askedText({ postedAt, account, type, asked }: FoundDoubt, { fleet }: Fi
   return `${since}; the gateway is asked about every ${span(asked.everyMs)}.`
 }
 
-/** The command that counts: the oldest that was not settled as a duplicate, or as a dead letter. */
+/** The command that counts: the oldest that was not settled without using the id, or as a dead letter. */
 function firstCommand({ commands, letters }: Findings, results: readonly SendResult[], account: string) {
   const unread = letters.flatMap(({ value: { origin } }) => (origin ? [placeText(origin)] : []))
-  const settled = [...placesOf(results, 'DUPLICATE'), ...unread]
+  const settled = [...placesOf(results, leavesIdFree), ...unread]
   return commands
     .filter(({ value, place }) => value.command.account === account && !settled.includes(placeText(place)))
     .toSorted((a, b) => a.time - b.time || a.place.offset - b.place.offset)[0]
@@ -284,7 +285,8 @@ function toldBy(status: string, verdict: 'DELIVERED' | 'FAILED'): string {
 
 function repetition({ results }: Findings, id: bigint, account: string): string[] {
   const own = results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
-  const [sent, repeated] = [placesOf(own, 'SENT'), placesOf(own, 'DUPLICATE')]
+  const placesWith = (outcome: SendResult['outcome']) => placesOf(own, one => one === outcome)
+  const [sent, repeated] = [placesWith('SENT'), placesWith('DUPLICATE')]
   const twice =
     `The id came with ${sent.length} commands that were all sent, and paid for: ${sent.join(' and ')}. An id is known again ` +
     'on its own partition, among its last 10,000 ids.'
@@ -295,10 +297,10 @@ function repetition({ results }: Findings, id: bigint, account: string): string[
   return said.length > 0 ? [...said, 'Another message needs an id of its own.'] : []
 }
 
-/** Places of the commands whose results have this outcome. */
-function placesOf(results: readonly SendResult[], outcome: SendResult['outcome']): string[] {
+/** Places of the commands whose results have one of the outcomes. */
+function placesOf(results: readonly SendResult[], isOne: (outcome: SendResult['outcome']) => boolean): string[] {
   const places = results
-    .filter(one => one.outcome === outcome)
+    .filter(({ outcome }) => isOne(outcome))
     .map(({ commandTopic: topic, commandPartition: partition, commandOffset: offset }) =>
       placeText({ topic, partition, offset }),
     )

@@ -13,6 +13,7 @@ import { copiedFrom, readLater } from '../../records/later.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { withCodeOf } from '../../records/result.ts'
 import { schemas } from '../../records/schemas.ts'
+import { leavesIdFree } from '../../vocabulary/lists.ts'
 import { cut } from '../../words.ts'
 import { type Letter, lettersOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { RecordReader, UndecodableRecords } from '../decoding.ts'
@@ -25,6 +26,7 @@ import {
   isUnsent,
   logOf,
   logOfOne,
+  type Sighting,
   sightingOf,
 } from './findings.ts'
 import { commandSighting, schemaIdIn, WaitingCommands } from './found-commands.ts'
@@ -98,8 +100,9 @@ export class MessageSearch {
    * All about one id. Results, statuses and doubts have it as their key, which chooses their partition; partitions that were
    * added since move it to another one. The command's producer may have chosen any key and partition: its place is in its
    * result, or it is among those that are not done yet.
+   * @param account default: any
    */
-  async byId(id: bigint): Promise<Findings> {
+  async byId(id: bigint, account?: string): Promise<Findings> {
     const { results, statuses, doubts, deadLetters, later } = this.#options.settings.topics
     const keyed = [results, statuses, doubts, deadLetters]
     await this.#begin([...keyed, later])
@@ -124,8 +127,9 @@ export class MessageSearch {
       await look(others.filter(({ from }) => from < Number.POSITIVE_INFINITY))
     }
     const isOne = ({ id: found }: SendCommand) => found === id
-    if (!this.#findings.results.some(({ value }) => value.final && value.outcome !== 'DUPLICATE'))
-      await this.#readLater(id)
+    const hasUsedId = ({ value }: Sighting<SendResult>) =>
+      value.final && !leavesIdFree(value.outcome) && (account ?? value.account) === value.account
+    if (!this.#findings.results.some(hasUsedId)) await this.#readLater(id)
     await this.#commandsAt(this.#placesTold(), isOne)
     const note: Take = async (tp, records) => {
       await this.#noteCommands(tp, records, isOne, key)

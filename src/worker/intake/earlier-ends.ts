@@ -5,6 +5,7 @@ import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { copyAtIn } from '../../records/later.ts'
+import { leavesIdFree } from '../../vocabulary/lists.ts'
 
 /** A repeated id of one partition, and the last finished record that had it. */
 export interface RepeatedId extends TopicPartition {
@@ -51,8 +52,7 @@ class Uses {
   }
 
   noteResult({ commandTopic: topic, commandPartition: partition, outcome, ...subject }: SendResult): void {
-    const hasNoUse = outcome === 'INVALID' || outcome === 'EXPIRED' || outcome === 'DUPLICATE'
-    if (!hasNoUse && this.#isOwn({ topic, partition })) this.#used.add(keyOf(subject))
+    if (!leavesIdFree(outcome) && this.#isOwn({ topic, partition })) this.#used.add(keyOf(subject))
   }
 
   noteLetter(letter: BusRecord): void {
