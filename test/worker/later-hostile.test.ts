@@ -309,6 +309,27 @@ test('what came after the withdrawal of its campaign is not read until it is due
   expect(recordsAt).not.toHaveBeenCalled()
 })
 
+test('what a paused campaign holds is looked through when pauses change, and not at each withdrawal of another message', async () => {
+  const { put, pass, control, ids } = await startWorld()
+  const pause = { kind: 'campaign', name: 'spring' } as const
+  control(buildPause(pause))
+  await pass(1_000)
+  put('bulk', commandsFrom(1, 3, { campaign: 'spring' }))
+  await pass(1_000)
+  const review = vi.spyOn(WaitingRows.prototype, 'review')
+  onTestFinished(() => review.mockRestore())
+  for (let id = 101; id < 104; id++) {
+    control(buildWithdrawal({ kind: 'message', name: `default/${id}` }))
+    await pass(1_000)
+  }
+  control(buildPause({ kind: 'account', name: 'other' }))
+  await pass(1_000)
+  expect(review).not.toHaveBeenCalled()
+  control(buildResume(pause))
+  await pass(1_000)
+  expect(ids()).toEqual([1, 2, 3])
+})
+
 test('a doubt is not sent again before its time, whatever the clock of the worker that perhaps sent it', async () => {
   const isSend = ({ operations }: Post) => operations.some(({ type }) => type !== 'status')
   const {

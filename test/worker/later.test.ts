@@ -276,6 +276,17 @@ describe('a withdrawal', () => {
     expect(outcomes()).toEqual([2, 3].map(id => [id, 'EXPIRED', 'WITHDRAWN']))
   })
 
+  test('of a message ends it in the account that it names, and one of another account with the same id', async () => {
+    const { put, pass, control, results, in: at } = await startWorld()
+    for (const account of ['default', 'other']) put('bulk', commandsFrom(1, 1, { notBefore: at(hour), account }))
+    await pass(1_000)
+    for (const [i, account] of ['default', 'other'].entries()) {
+      control(buildWithdrawal({ kind: 'message', name: `${account}/1` }))
+      await pass(1_000)
+      expect(results().slice(i)).toMatchObject([{ account, outcome: 'EXPIRED', errorCode: 'WITHDRAWN' }])
+    }
+  })
+
   test('frees the id for another command', async () => {
     const { put, pass, control, ids, in: at } = await startWorld()
     put('bulk', commandsFrom(1, 1, { notBefore: at(hour), campaign: 'spring' }))

@@ -70,8 +70,8 @@ export class Later {
     this.#cancel = this.#options.clock.after(0, () => {
       this.#isChanged = false
       const { names, controls } = this.#options
-      names.update(controls)
-      for (const partition of this.#partitions.values()) partition.controlsChanged()
+      const isPauseChanged = names.update(controls)
+      for (const partition of this.#partitions.values()) partition.controlsChanged(isPauseChanged)
     })
   }
 }

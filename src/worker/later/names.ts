@@ -5,10 +5,12 @@ import { hashOf, type Row, type Rows } from './rows.ts'
 /** By hash of a name, or by id: until when a command must have been appended to be withdrawn, milliseconds since 1970. */
 type Ends<K> = Map<K, number>
 
+const noPauses = () => ({ campaign: new Set<number>(), tenant: new Set<number>() })
+
 /** What is paused and withdrawn now, as hashes of names, to look through many rows quickly. */
 export class ControlNames {
   readonly #rows: Rows
-  readonly #paused = { campaign: new Set<number>(), tenant: new Set<number>() }
+  #paused = noPauses()
   readonly #withdrawn = {
     campaign: new Map() as Ends<number>,
     tenant: new Map() as Ends<number>,
@@ -20,10 +22,12 @@ export class ControlNames {
     this.#rows = rows
   }
 
-  update({ inForce }: Pick<Controls, 'inForce'>): void {
+  /** @returns whether other campaigns or tenants are paused now */
+  update({ inForce }: Pick<Controls, 'inForce'>): boolean {
     const { campaign, tenant, correlation } = this.#withdrawn
-    for (const names of [this.#paused.campaign, this.#paused.tenant, campaign, tenant, correlation]) names.clear()
-    this.#messages.clear()
+    const paused = this.#paused
+    this.#paused = noPauses()
+    for (const names of [campaign, tenant, correlation, this.#messages]) names.clear()
     for (const { effect, kind, name, until } of inForce) {
       if (kind === 'message') {
         const id = idIn(name.slice(name.lastIndexOf('/') + 1))
@@ -32,6 +36,7 @@ export class ControlNames {
         add(this.#withdrawn[kind === 'correlation_id' ? 'correlation' : kind], hashOf(name), until)
       else if (kind === 'campaign' || kind === 'tenant') this.#paused[kind].add(hashOf(name))
     }
+    return !isSame(this.#paused.campaign, paused.campaign) || !isSame(this.#paused.tenant, paused.tenant)
   }
 
   readonly isPaused = (row: Row): boolean => {
@@ -65,6 +70,9 @@ export class ControlNames {
 function add<K>(ends: Ends<K>, key: K, until: number | null): void {
   ends.set(key, Math.max(ends.get(key) ?? 0, until ?? Number.POSITIVE_INFINITY))
 }
+
+const isSame = (names: ReadonlySet<number>, others: ReadonlySet<number>): boolean =>
+  names.size === others.size && [...names].every(name => others.has(name))
 
 const isUntil = <K>(ends: Ends<K>, since: number, keyOf: () => K): boolean =>
   ends.size > 0 && since <= (ends.get(keyOf()) ?? Number.NEGATIVE_INFINITY)

@@ -124,7 +124,7 @@ export class WaitingPartition {
   /** Begins to release what is due. */
   begin(): void {
     this.#remember()
-    this.controlsChanged()
+    this.controlsChanged(false)
   }
 
   /** The offset after the last record that is known to have been moved to the table. */
@@ -225,9 +225,12 @@ export class WaitingPartition {
     )
   }
 
-  /** Pauses or withdrawals have changed. */
-  controlsChanged(): void {
-    this.#rows.review()
+  /**
+   * Pauses or withdrawals have changed.
+   * @param isPauseChanged whether other campaigns or tenants are paused: all that a pause holds is looked at again
+   */
+  controlsChanged(isPauseChanged: boolean): void {
+    if (isPauseChanged) this.#rows.review()
     if (this.#options.names.hasWithdrawals) this.#endWithdrawnSoon()
     this.#workSoon()
   }
