@@ -162,7 +162,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, 
   const { accounts } = tools
   const hasLease = () => place.membership?.hasLease() ?? false
   const common = { ...gateway, ...commands, ...doubts, ...tools, hasLease, clock, telemetry }
-  const table = new LaterTable({ bus, topic: topics.later, partitions: partitions.later })
+  const table = new LaterTable({ bus, topic: topics.later, partitions: partitions.later, telemetry })
   const later = new Later({ ...common, table, deadLetterTopic: topics.deadLetters })
   const setAside = (pendings: readonly Pending[]) => later.setAside(pendings)
   const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings), setAside })

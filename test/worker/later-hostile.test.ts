@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { errorHeaders } from '../../src/records/dead-letter.ts'
 import { copyOfHeader, readLater } from '../../src/records/later.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
@@ -183,6 +184,34 @@ test('a command whose copy is too large for its topic ends INVALID, and the erro
   await takeOver({ meanwhile: () => reset(0) })
   await pass(3 * minute, 1_000)
   expect([ends().length, letters()]).toEqual([1, []])
+})
+
+/** Reads a record of the table as a damaged batch. */
+class DamagedBroker extends MemoryBroker {
+  override read(...[tp, from, most]: Parameters<MemoryBroker['read']>) {
+    const { records, next } = super.read(tp, from, most)
+    const unreadable = {
+      code: 'BATCH_CORRUPT',
+      message: 'The batch at offset 1 cannot be read.',
+      lastOffset: 1,
+    } as const
+    const damaged = { timestamp: -1, key: null, value: null, headers: {}, unreadable }
+    const isDamaged = ({ offset }: { offset: number }) => tp.topic === 'later' && offset === 1
+    return { next, records: records.map(one => (isDamaged(one) ? { offset: one.offset, ...damaged } : one)) }
+  }
+}
+
+test('a damaged batch of the table is told of when the table is read', async () => {
+  const { put, pass, takeOver, in: at, telemetry } = await startWorld({ Broker: DamagedBroker })
+  const told: string[] = []
+  telemetry.on('bus.log', ({ level, message }) => void (level === 'error' && told.push(message)))
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(1_000)
+  expect(told).toEqual([])
+  await takeOver()
+  expect(told).toEqual([
+    expect.stringMatching(/^later\/0: The batch at offset 1 cannot be read\. Commands that waited there/),
+  ])
 })
 
 test('waits on a table of another name, after one whose log was longer', async () => {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
-import type { Bus, BusRecord, OutgoingRecord, TopicPartition } from '../../bus/port.ts'
+import type { Bus, BusRecord, OutgoingRecord, TopicPartition, Unreadable } from '../../bus/port.ts'
 import { type LaterEntry, readLater } from '../../records/later.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
 
 /** A record of the table. */
 export type TakeEntry = (entry: LaterEntry, place: { partition: number; offset: number }) => void
@@ -11,6 +12,7 @@ export interface LaterTableOptions {
   topic: string
   /** Number of its partitions, as far as known. */
   partitions: number
+  telemetry: Telemetry
 }
 
 interface Reader {
@@ -28,13 +30,15 @@ export class LaterTable {
   readonly topic: string
   readonly #bus: LaterTableOptions['bus']
   readonly #partitions: number
+  readonly #telemetry: Telemetry
   /** Who waits to read a partition; it is read once for all who came before. */
   readonly #waiting = new Map<number, Reader[]>()
 
-  constructor({ bus, topic, partitions }: LaterTableOptions) {
+  constructor({ bus, topic, partitions, telemetry }: LaterTableOptions) {
     this.#bus = bus
     this.topic = topic
     this.#partitions = partitions
+    this.#telemetry = telemetry
   }
 
   /** Names the topic among those of other names, and those of the same name that were deleted: offsets are of one of them. */
@@ -104,6 +108,7 @@ export class LaterTable {
     const from = readers.reduce((least, reader) => Math.min(least, reader.from), Number.POSITIVE_INFINITY)
     const take = (records: readonly BusRecord[]) => {
       for (const record of records) {
+        if (record.unreadable) this.#tellDamage(partition, record.unreadable)
         const entry = readLater(record)
         if (entry)
           for (const { tp, take } of readers) if (isOf(tp, entry)) take(entry, { partition, offset: record.offset })
@@ -120,7 +125,16 @@ export class LaterTable {
       await follower.close()
     }
   }
+
+  #tellDamage(partition: number, { message }: Unreadable): void {
+    this.#telemetry.emit('bus.log', {
+      level: 'error',
+      message: `${this.topic}/${partition}: ${message} ${damageText}`,
+    })
+  }
 }
+
+const damageText = 'Commands that waited there are not sent and have no result; one that ended there may be sent again.'
 
 const isOf = ({ topic, partition }: TopicPartition, { key }: LaterEntry): boolean =>
   key.partition === partition && key.topic === topic

@@ -74,7 +74,7 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   const ready: Pending[] = []
   const controls = new Controls(loadSettings({ env: {} }), clock)
   const bus = { lookAt: async () => ({ id: '1', partitions: 1, leaderless: [] }) } as unknown as Bus
-  const table = new LaterTable({ bus, topic: 'later', partitions: 1 })
+  const table = new LaterTable({ bus, topic: 'later', partitions: 1, telemetry })
   Object.assign(session, { memo: `${await table.identity()}:-` })
   const later = new Later({
     table,
