@@ -15,6 +15,7 @@ const testTimeout = 300_000
 const hookTimeout = 120_000
 /** Ends a wait for something that does not happen. */
 const expectations = { poll: { timeout: 60_000 } }
+const setupFiles = ['test/support/properties.ts']
 
 export default defineConfig({
   test: {
@@ -27,6 +28,7 @@ export default defineConfig({
           testTimeout,
           hookTimeout,
           expect: expectations,
+          setupFiles,
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**'],
         },
@@ -37,6 +39,7 @@ export default defineConfig({
           maxWorkers,
           isolate,
           include: endToEnd,
+          setupFiles,
           testTimeout,
           hookTimeout,
           expect: expectations,

@@ -18,7 +18,7 @@ export default defineConfig({
     maxWorkers: measures ? availableParallelism() : 1,
     isolate: measures,
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    setupFiles: measures ? ['test/mutants/watch-executions.ts'] : [],
+    setupFiles: ['test/support/properties.ts', ...(measures ? ['test/mutants/watch-executions.ts'] : [])],
     testTimeout: timeout,
     hookTimeout: timeout,
     expect: { poll: { timeout: timeout / 2 } },

@@ -91,3 +91,15 @@ test.each([
       { numRuns: Number(process.env.RUNS ?? 40) },
     ),
 )
+
+test('a message that a second POST sent proves nothing of another record with the id', async () => {
+  const lost: Fate = { isExecuted: false, isAnswered: false, isCalledBack: false, isSlow: false }
+  const accepted: Fate = { ...lost, isExecuted: true, isAnswered: true }
+  const { world } = await startWorldOfOne([lost, accepted, lost], 2)
+  for (const partition of [0, 1]) {
+    const command = buildCommand({ id: 1n, delivery: partition === 0 ? 'AT_LEAST_ONCE' : 'AT_MOST_ONCE' })
+    world.put('bulk', [command], partition)
+    await world.pass(5_000, 50)
+  }
+  expect(world.results().flatMap(({ final, outcome }) => (final ? outcome : []))).toEqual(['SENT', 'UNRESOLVED'])
+})

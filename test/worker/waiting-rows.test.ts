@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LaterFacts } from '../../src/records/later.ts'
 import { RowHeap } from '../../src/worker/later/row-heap.ts'
-import { type Row, Rows } from '../../src/worker/later/rows.ts'
+import { hashOf, type Row, Rows } from '../../src/worker/later/rows.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 
 const session = { topic: 'commands', partition: 0, uncheckedUntil: 0 }
@@ -11,65 +11,184 @@ const facts = (notBefore: number): LaterFacts => ({
   ...{ notBefore, since: 0, timestamp: 0, expiresAt: 1e9, copyAt: null },
 })
 
-/** What waits, as a map of ids would have it. */
-interface Model {
-  dues: Map<number, number>
-  released: Set<number>
+/** A command, as a list of them would have it. */
+interface Listed {
   offset: number
-  now: number
+  id: number
+  account: string
+  due: number
+  expires: number
+  state: 'waits' | 'released'
 }
 
-const step = fc.oneof(
-  fc.record({ do: fc.constant('add' as const), id: fc.integer({ min: 1, max: 60 }), due: fc.nat(50) }),
-  fc.record({ do: fc.constant('release' as const), most: fc.nat(8), after: fc.nat(10) }),
-  fc.record({ do: fc.constant('finish' as const), id: fc.integer({ min: 1, max: 60 }) }),
-)
+const accounts = ['a', 'b', 'c']
+const anyAccount = fc.constantFrom(...accounts)
+const anySecond = fc.nat(50).map(second => second * 1000)
 
-test('what waits is found by its id, and is due once, in its time, whatever ends meanwhile', () => {
-  const all = new Rows()
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('add' as const),
+      id: fc.integer({ min: 1, max: 20 }),
+      account: anyAccount,
+      due: anySecond,
+      expires: anySecond,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('release' as const),
+      most: fc.nat(8),
+      after: fc.nat(10),
+      bound: fc.option(fc.nat(12), { nil: Number.POSITIVE_INFINITY }),
+      ends: fc.array(fc.boolean(), { maxLength: 8 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('finish' as const), one: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pause' as const), paused: fc.subarray(accounts) }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+
+/** What waits, in a list beside it. */
+class Model {
+  readonly all = new Rows()
+  readonly rows = new WaitingRows(session, this.all)
+  readonly #hashes = new Map(accounts.map(account => [hashOf(account), account]))
+  #listed: Listed[] = []
+  #paused: readonly string[] = []
+  #next = 0
+  #now = 0
+
+  apply(one: Step): void {
+    if (one.do === 'add') this.#add(one)
+    else if (one.do === 'release') this.#release(one)
+    else if (one.do === 'finish' && this.#listed.length > 0) this.#finish(this.#listed[one.one % this.#listed.length]!)
+    else if (one.do === 'pause') {
+      this.#paused = one.paused
+      this.rows.review()
+    }
+  }
+
+  check(): void {
+    const { rows } = this
+    for (const account of accounts) {
+      for (let id = 1; id <= 20; id++) {
+        const own = this.#listed.filter(one => one.id === id && one.account === account)
+        expect(rows.hasId(account, BigInt(id))).toBe(own.length > 0)
+        for (const { offset } of own) {
+          expect(rows.hasId(account, BigInt(id), offset)).toBe(own[0]!.offset < offset)
+          expect(rows.find({ id: BigInt(id), offset })).toBe(this.#rowOf({ offset, id }))
+        }
+      }
+    }
+    const released = this.#listed.filter(({ state }) => state === 'released')
+    expect(rows.size).toBe(this.#listed.length)
+    expect(rows.released).toBe(released.length)
+    expect(rows.releasedRows.map(row => rows.keyOf(row).offset)).toEqual(released.map(({ offset }) => offset))
+    const matching = [...rows.matching(row => this.#accountOf(row) === 'a')].flat()
+    const waiting = this.#listed.filter(({ state, account }) => state === 'waits' && account === 'a')
+    expect(matching.map(row => rows.keyOf(row).offset).sort()).toEqual(waiting.map(({ offset }) => offset).sort())
+  }
+
+  #add({ id, account, due, expires }: Extract<Step, { do: 'add' }>): void {
+    const offset = this.#next++
+    this.rows.add(
+      { ...session, offset, id: BigInt(id) },
+      { ...facts(due), account, expiresAt: expires },
+      offset + 1_000,
+    )
+    this.#listed.push({ offset, id, account, due, expires, state: 'waits' })
+  }
+
+  #finish(one: Listed): void {
+    this.rows.finish(this.#rowOf(one))
+    this.#listed = this.#listed.filter(other => other !== one)
+  }
+
+  #release({ most, after, bound, ends }: Extract<Step, { do: 'release' }>): void {
+    const { rows } = this
+    this.#now += after * 1000
+    const now = this.#now
+    const isPaused = (row: Row) => this.#paused.includes(this.#accountOf(row))
+    for (let looks = 0; rows.sort(now, isPaused) || rows.nextAt <= now; looks++) expect(looks).toBeLessThan(100)
+    const waiting = this.#listed.filter(({ state }) => state === 'waits')
+    for (const { due } of waiting) if (due > now) expect(rows.nextAt).toBeLessThanOrEqual(due)
+    const ready = waiting.filter(
+      ({ due, expires, account }) => due <= now && (expires <= now || !this.#paused.includes(account)),
+    )
+    const released = this.#listed.filter(({ state }) => state === 'released')
+    if (ready.length > 0) expect(rows.mayTake(Number.POSITIVE_INFINITY)).toBe(true)
+    expect(rows.mayTake(released.length)).toBe(false)
+
+    const taken = rows.takeDue(most, now, isPaused, bound)
+    const offsets = taken.map(row => rows.offsetOf(row))
+    expect(offsets).toEqual(offsets.toSorted((a, b) => a - b))
+    const found = taken.map(row => ready.find(({ offset }) => offset === rows.keyOf(row).offset)!)
+    expect(new Set(found).size).toBe(taken.length)
+    expect(found).not.toContain(undefined)
+    if (bound === Number.POSITIVE_INFINITY) expect(taken.length).toBe(Math.min(most, ready.length))
+    else if (released.length === 0 && bound > 0 && most > 0 && ready.length > 0) expect(taken).not.toEqual([])
+    expect(taken.length).toBeLessThanOrEqual(most)
+    expect(released.length + taken.length).toBeLessThanOrEqual(Math.max(bound, released.length))
+    for (const account of new Set(found.map(one => one.account))) {
+      const own = [...released, ...found].filter(one => one.account === account).length
+      expect(released.length + own).toBeLessThanOrEqual(bound)
+    }
+    for (const [i, row] of taken.entries()) {
+      expect(rows.isWaiting(row)).toBe(true)
+      if (ends[i]) this.#finish(found[i]!)
+      else if (i % 3 > 0) {
+        rows.release(row, `copy ${found[i]!.offset}`)
+        found[i]!.state = 'released'
+        expect(rows.isReleasedAs(row, `copy ${found[i]!.offset}`)).toBe(true)
+        expect(rows.isReleasedAs(row, 'another copy')).toBe(false)
+      }
+      if (!rows.isReleased(row)) rows.putBack(row)
+    }
+  }
+
+  #accountOf(row: Row): string {
+    return this.#hashes.get(this.all.name(row, 'account'))!
+  }
+
+  #rowOf({ offset, id }: Pick<Listed, 'offset' | 'id'>): Row {
+    const row = this.rows.find({ id: BigInt(id), offset })
+    expect(this.rows.keyOf(row)).toEqual({ topic: 'commands', partition: 0, offset, id: BigInt(id) })
+    return row
+  }
+}
+
+test('what waits is found by its id, and is due once, in its time, whatever ends or is paused meanwhile', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 300, size: 'max' }), steps => {
-      const rows = new WaitingRows(session, all)
-      const model: Model = { dues: new Map(), released: new Set(), offset: 0, now: 0 }
-      for (const one of steps) apply(one, rows, model)
-      for (let id = 1; id <= 60; id++)
-        expect(rows.hasId('default', BigInt(id))).toBe(model.dues.has(id) || model.released.has(id))
-      expect(rows.size).toBe(model.dues.size + model.released.size)
-      expect(rows.released).toBe(model.released.size)
-      rows.clear()
-      expect(all.size).toBe(0)
+    fc.property(fc.array(step, { maxLength: 80 }), steps => {
+      const model = new Model()
+      for (const one of steps) model.apply(one)
+      model.check()
+      model.rows.clear()
+      expect(model.all.size).toBe(0)
     }),
   )
 })
 
-function apply(one: typeof step extends fc.Arbitrary<infer S> ? S : never, rows: WaitingRows, model: Model): void {
-  const rowOf = (id: number): Row => rows.find({ id: BigInt(id), offset: id })
-  if (one.do === 'add') {
-    if (model.dues.has(one.id) || model.released.has(one.id)) return
-    rows.add({ ...session, offset: one.id, id: BigInt(one.id) }, facts(one.due * 1000), model.offset++)
-    model.dues.set(one.id, one.due * 1000)
-  } else if (one.do === 'finish') {
-    if (rowOf(one.id) >= 0) rows.finish(rowOf(one.id))
-    model.dues.delete(one.id)
-    model.released.delete(one.id)
-  } else {
-    model.now += one.after * 1000
-    rows.sort(model.now, () => false)
-    const taken = rows.takeDue(one.most, model.now, () => false)
-    const offsets = taken.map(row => rows.offsetOf(row))
-    expect(offsets).toEqual(offsets.toSorted((a, b) => a - b))
-    const due = [...model.dues.values()].filter(at => at <= model.now).length
-    expect(taken.length).toBeLessThanOrEqual(Math.min(one.most, due))
-    if (one.most > 0 && due > 0) expect(taken.length).toBeGreaterThan(0)
-    for (const row of taken) {
-      const id = Number(rows.keyOf(row).id)
-      expect(model.dues.get(id)).toBeLessThanOrEqual(model.now)
-      rows.release(row, String(row))
-      model.dues.delete(id)
-      model.released.add(id)
-    }
-  }
-}
+test('what is due is found in its time, however many have ended around it', () => {
+  const anyDues = fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 3_000, maxLength: 3_000 })
+  fc.assert(
+    fc.property(fc.noShrink(anyDues), fc.integer({ min: 2, max: 9 }), (dues, keptPart) => {
+      const all = new Rows()
+      const rows = new WaitingRows(session, all)
+      const found = dues.map((due, id) => rows.add({ ...session, offset: id, id: BigInt(id) }, facts(due * 1000), id))
+      for (const [i, row] of found.entries()) if (i % keptPart > 0) rows.finish(row)
+      for (let now = 0; now <= 1_000; now += 50) {
+        while (rows.sort(now * 1000, () => false)) {}
+        for (const row of rows.takeDue(4_000, now * 1000, () => false)) rows.finish(row)
+        expect(rows.size).toBe(dues.filter((due, i) => i % keptPart === 0 && due > now).length)
+      }
+    }),
+    { numRuns: 3 },
+  )
+})
 
 const entry = fc.record({
   id: fc.integer({ min: 1, max: 40 }),
