@@ -67,7 +67,7 @@ describe('a record batch', () => {
         })
         expect([batch.readInt16BE(51), batch.readInt32BE(53)]).toEqual([ofBatch.epoch, ofBatch.sequence])
       }),
-      { numRuns: 300 },
+      { numRuns: 80 },
     )
   })
 
