@@ -9,16 +9,13 @@ type SchemaObject = Record<string, unknown>
 export function mapParts(schema: object, change: (part: unknown) => unknown): unknown {
   if (Array.isArray(schema)) return schema.map(change)
   const copy: SchemaObject = { ...schema }
-  for (const key of ['type', 'items', 'values']) if (isSchema(copy[key], key)) copy[key] = change(copy[key])
+  for (const key of ['items', 'values']) copy[key] = change(copy[key])
+  if (isComplex(copy.type)) copy.type = change(copy.type) // a text is the name of a kind, not a schema
   if (Array.isArray(copy.fields)) {
     copy.fields = copy.fields.map(field => (isComplex(field) ? { ...field, type: change(field.type) } : field))
   }
   return copy
 }
-
-/** A string as `type` is the name of a kind, not a schema. */
-const isSchema = (value: unknown, key: string): boolean =>
-  value !== undefined && (key !== 'type' || typeof value === 'object')
 
 /** @throws SchemaUnreadable */
 export function oneLevelDeeper(level: number): number {

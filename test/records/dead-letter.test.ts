@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import type { BusRecord } from '../../src/bus/port.ts'
-import { callbackLetter, deadLetter, originalKey, originOfLetter, replayMark } from '../../src/records/dead-letter.ts'
+import type { BusRecord, LostRange, RecordsOf, Session } from '../../src/bus/port.ts'
+import {
+  callbackLetter,
+  deadLetter,
+  lostLetters,
+  originalKey,
+  originOfLetter,
+  replayMark,
+} from '../../src/records/dead-letter.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 
 const from = { topic: 'busgate.commands', partition: 3 }
 const reason = { code: 'NOT_CONFLUENT', message: 'why' } as const
@@ -84,6 +92,11 @@ describe('a dead letter', () => {
     },
   )
 
+  test('that is too large says so of a record without a value, too', () => {
+    const { shorter } = letterOf(recordOf({ value: null, headers: { foreign: 'x'.repeat(2_000) } }))
+    expect(shorter!().headers!['busgate.error.message']).toContain('its value of 0 bytes')
+  })
+
   test('that was replayed is marked with its place on its own partition', () => {
     const mark = { key: '3@42', value: null, headers: { 'busgate.replayed.letter': '3@42' } }
     expect(replayMark({ ...from, offset: 42 })).toEqual({ ...from, ...mark })
@@ -107,4 +120,51 @@ test('the dead letter of a callback is its body with the reason; without the bod
 
 test('a record that is no dead letter has no origin', () => {
   expect(originOfLetter(recordOf({ headers: {} }))).toBe(null)
+})
+
+const deleted = 'RECORDS_DELETED'
+const skipped = 'RECORDS_SKIPPED'
+
+describe('the dead letter of what a log lost says what it was, and whether it was perhaps sent', () => {
+  test.each<[LostRange['kind'], RecordsOf, string, RegExp, boolean]>([
+    ['unsent', 'commands', deleted, /before they were sent/, false],
+    ['unread', 'commands', deleted, /before they were read/, false],
+    ['perhapsSent', 'commands', deleted, /perhaps sent: nobody can tell/, true],
+    ['unchecked', 'commands', deleted, /before it was known whether their commands.* had been answered/, true],
+    ['skipped', 'commands', skipped, /somebody else than busgate set the committed offset/, true],
+    ['unread', 'doubts', deleted, /lost these doubts: their commands were perhaps sent/, true],
+    ['unchecked', 'doubts', deleted, /these doubts before it was known which of them were resolved/, true],
+    ['skipped', 'doubts', skipped, /somebody else than busgate/, true],
+    ['perhapsSent', 'messages', deleted, /their final status comes only by a callback/, false],
+    ['unchecked', 'messages', deleted, /their final status comes only by a callback/, false],
+    ['skipped', 'messages', skipped, /somebody else than busgate/, false],
+  ])('%s %s', async (kind, what, code, message, perhapsSent) => {
+    const ranges = [4, 9].map(first => ({ kind, first, last: first + 2 }))
+    const { promise: committed, resolve: commit } = Promise.withResolvers<boolean>()
+    const told: Events['deadLetter.published'][] = []
+    const telemetry = new Telemetry()
+    telemetry.on('deadLetter.published', one => void told.push(one))
+    const session = { ...from, committed: () => committed } as unknown as Session
+    const letters = lostLetters('busgate.dead-letters', session, ranges, what, telemetry)
+    expect(letters.map(({ topic, key, value }) => [topic, String(key), value])).toEqual([
+      ['busgate.dead-letters', 'busgate.commands/3@4', null],
+      ['busgate.dead-letters', 'busgate.commands/3@9', null],
+    ])
+    expect(letters.map(({ headers }) => headers)).toEqual(
+      ranges.map(({ first, last }) => ({
+        ...origin,
+        'busgate.error.code': code,
+        'busgate.error.message': expect.stringMatching(message),
+        'busgate.error.offset': String(first),
+        'busgate.error.last-offset': String(last),
+        'busgate.error.timestamp': '-1',
+        'busgate.error.key': 'none',
+        ...(perhapsSent && { 'busgate.error.perhaps-sent': 'true' }),
+      })),
+    )
+    await Promise.resolve()
+    expect(told).toEqual([]) // nothing is counted before the commit
+    commit(true)
+    await expect.poll(() => told).toEqual([{ stage: 'decode', code, count: 2, first: { ...from, offset: 4 } }])
+  })
 })

@@ -89,9 +89,26 @@ describe('a group whose progress is reset after a worker was killed', () => {
     await world.takeOver({ meanwhile: () => world.broker.resetOffset('busgate', tp, offset) })
     await world.pass(60_000)
     const finals = world.results().filter(({ final }) => final)
-    expect(finals.map(({ id, outcome }) => [id, outcome])).toEqual([
-      [1n, 'UNRESOLVED'],
-      [2n, 'UNRESOLVED'],
+    expect(finals.map(({ id, outcome, attempts }) => [id, outcome, attempts])).toEqual([
+      [1n, 'UNRESOLVED', 2],
+      [2n, 'UNRESOLVED', 2],
+    ])
+  })
+
+  test('counts no POST for a doubt that came after the reset', async () => {
+    const world = await startSendingWorld({
+      settings: { gateway: { timeoutMs: 10_000 }, doubts: { waitMs: 5_000, polls: 1 } },
+    })
+    world.doubted(1, { omitted: 'it was too large' }, once)
+    await world.pass(1_000)
+    await world.takeOver({
+      meanwhile: () => world.broker.resetOffset('busgate', { topic: 'doubts', partition: 0 }, 0),
+    })
+    world.doubted(2, {}, once)
+    await world.pass(60_000)
+    expect(world.results().map(({ id, outcome, attempts }) => [id, outcome, attempts])).toEqual([
+      [1n, 'UNRESOLVED', 2],
+      [2n, 'UNRESOLVED', 1],
     ])
   })
 })
