@@ -379,8 +379,14 @@ describe('of the records that cannot be decoded,', () => {
     expect(await decodeWith(decoder, null)).toEqual(refusedWith('NO_VALUE'))
   })
 
-  test.each(['', '{"id":1}', '\0abc'])('the bytes %j have the code NOT_CONFLUENT', async text => {
-    expect(await decodeWith(decoder, Buffer.from(text))).toEqual(refusedWith('NOT_CONFLUENT'))
+  test.each([
+    ['', /with the serializer of a schema registry/],
+    ['{"id":1}', /does not begin with a zero byte and a schema id/],
+    ['\0abc', /does not begin with a zero byte and a schema id/],
+    ['\0\0\0\0\0\0\0\0\x01', /The schema's id has 8 bytes, or is 0: with Apicurio/],
+    ['\0\xff\xff\xff\xff', /no schema id of a registry/],
+  ])('the bytes %j have the code NOT_CONFLUENT', async (text, message) => {
+    expect(await decodeWith(decoder, Buffer.from(text, 'latin1'))).toEqual(refusedWith('NOT_CONFLUENT', message))
   })
 
   test('a record cut anywhere has the code TRUNCATED', async () => {

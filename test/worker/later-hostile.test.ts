@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import type { BusRecord } from '../../src/bus/port.ts'
 import { errorHeaders } from '../../src/records/dead-letter.ts'
 import { copyOfHeader, readLater } from '../../src/records/later.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
@@ -378,4 +379,116 @@ test('a doubt is not sent again before its time, whatever the clock of the worke
   expect(posts.filter(isSend)).toHaveLength(1)
   await pass(3 * minute, 1_000)
   expect(posts.filter(isSend).length).toBeGreaterThan(1)
+})
+
+describe('the table of later commands', () => {
+  test('may be written by brokers that do not say where: each command is found there, and sent once', async () => {
+    const { put, pass, ids, in: at, broker, bus, control, outcomes, takeOver } = await startWorld()
+    const write = broker.write.bind(broker)
+    broker.write = (producer, transaction, now) =>
+      write(producer, { ...transaction, records: transaction.records.map(({ written, ...one }) => one) }, now)
+    vi.spyOn(bus, 'search').mockRejectedValueOnce(new Error('no leader'))
+    for (const first of [1, 11]) {
+      put('bulk', commandsFrom(first, 3, { notBefore: at(minute) }))
+      put('bulk', commandsFrom(first + 5, 2, { notBefore: at(minute), campaign: 'spring' }))
+      await pass(1_000)
+    }
+    expect(ids()).toEqual([])
+    control(buildWithdrawal())
+    await pass(1_000)
+    expect(outcomes().map(([id, , code]) => [id, code])).toEqual([6, 7, 16, 17].map(id => [id, 'WITHDRAWN']))
+    await pass(2 * minute, 1_000)
+    expect(sorted(ids())).toEqual([1, 2, 3, 11, 12, 13])
+    await takeOver()
+    await pass(minute, 1_000)
+    expect(ids()).toHaveLength(6)
+  })
+
+  test.each<[string, () => Promise<{ records: BusRecord[]; readable: number }>]>([
+    ['cannot be read', () => Promise.reject(new Error('no leader'))],
+    ['cannot be read to its end', async () => ({ records: [], readable: 0 })],
+  ])('that %s for a while lets all wait, and ends nothing', async (_, read) => {
+    const { put, pass, ids, in: at, bus, control, outcomes, letters } = await startWorld()
+    put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+    put('bulk', commandsFrom(11, 3, { notBefore: at(hour), campaign: 'spring' }))
+    await pass(1_000)
+    const recordsAt = vi.spyOn(bus, 'recordsAt').mockImplementation(read)
+    control(buildWithdrawal())
+    await pass(2 * minute, 1_000)
+    expect([ids(), outcomes(), letters()]).toEqual([[], [], []])
+    recordsAt.mockRestore()
+    await pass(2_000)
+    expect(sorted(ids())).toEqual([1, 2, 3])
+    expect(outcomes().flatMap(([id, , code]) => (code === 'WITHDRAWN' ? id : []))).toEqual([11, 12, 13])
+    await pass(2 * hour, minute)
+    expect([ids().length, letters()]).toEqual([3, []])
+  })
+
+  test('that lost the records of some: these end with a dead letter that doubts, and the others are sent', async () => {
+    const { put, pass, ids, in: at, bus, letters, takeOver } = await startWorld()
+    put('bulk', commandsFrom(1, 5, { notBefore: at(minute) }))
+    await pass(1_000)
+    const recordsAt = bus.recordsAt.bind(bus)
+    vi.spyOn(bus, 'recordsAt').mockImplementation(async (tp, offsets) => {
+      const { records, readable } = await recordsAt(tp, offsets)
+      return { records: records.filter((_, i) => i !== 1 && i !== 2), readable }
+    })
+    await pass(2 * minute, 1_000)
+    expect(sorted(ids())).toEqual([1, 4, 5])
+    expect(letters()).toMatchObject(
+      [1, 2].map(offset => ({
+        ...{ key: Buffer.from(String(offset + 1)), value: null },
+        headers: {
+          [errorHeaders.code]: 'RECORDS_DELETED',
+          [errorHeaders.topic]: 'bulk',
+          [errorHeaders.offset]: String(offset),
+          [errorHeaders.timestamp]: '-1',
+          [errorHeaders.perhapsSent]: 'true',
+        },
+      })),
+    )
+    await takeOver()
+    await pass(minute, 1_000)
+    expect([ids().length, letters().length]).toEqual([3, 2])
+  })
+})
+
+test('retention that deletes released copies before anybody knows their account ends each with a dead letter', async () => {
+  const { put, pass, ids, in: at, broker, letters, takeOver, entries } = await startWorld()
+  put('bulk', commandsFrom(1, 3, { account: 'stranger', notBefore: at(minute) }))
+  await pass(2 * minute, 1_000)
+  const bulk = { topic: 'bulk', partition: 0 }
+  broker.cut(bulk, { start: broker.end(bulk) })
+  put('bulk', commandsFrom(9, 1))
+  await pass(minute, 1_000)
+  const lettersOfCopies = () =>
+    letters()
+      .filter(({ key }) => Number(key) > 0)
+      .map(({ key, headers }) => [
+        Number(key),
+        Number(headers[errorHeaders.offset]),
+        String(headers[errorHeaders.code]),
+        headers[errorHeaders.perhapsSent],
+      ])
+  const expected = [1, 2, 3].map(id => [id, id - 1, 'RECORDS_DELETED', undefined])
+  expect(lettersOfCopies()).toEqual(expected)
+  expect(entries().slice(-3)).toMatchObject([1n, 2n, 3n].map(id => ({ key: { id }, state: 'over' })))
+  await takeOver()
+  await pass(minute, 1_000)
+  expect(lettersOfCopies()).toEqual(expected)
+  expect(ids()).toEqual([9])
+})
+
+test('the withdrawal of a campaign ends all of its thousands that wait, and no other', async () => {
+  const { put, pass, ids, in: at, control, outcomes } = await startWorld()
+  put('bulk', commandsFrom(1, 3_000, { notBefore: at(hour), campaign: 'spring' }))
+  put('bulk', commandsFrom(3_001, 100, { notBefore: at(hour) }))
+  put('bulk', commandsFrom(3_101, 2_000, { notBefore: at(hour), campaign: 'spring' }))
+  await pass(10_000)
+  control(buildWithdrawal())
+  await pass(5_000)
+  const withdrawn = outcomes().flatMap(([id, , code]) => (code === 'WITHDRAWN' ? Number(id) : []))
+  expect(sorted(withdrawn)).toEqual([...numbersFrom(1, 3_000), ...numbersFrom(3_101, 2_000)])
+  await pass(hour, minute)
+  expect(sorted(ids())).toEqual(numbersFrom(3_001, 100))
 })
