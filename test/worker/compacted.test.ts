@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { startSendingWorld } from '../support/sending.ts'
 
 test.each([
@@ -43,4 +43,18 @@ test('retention by age that applies to the commands that wait while a worker run
   broker.cleanup.set('later', 'delete')
   await pass(60_000)
   expect(sending.warnings()).toEqual([expires])
+})
+
+test('what is compacted stays reported while the brokers cannot be asked', async () => {
+  const { broker, bus, pass, sending, telemetry } = await startSendingWorld()
+  const told: unknown[] = []
+  telemetry.on('topics.compacted', ({ topics }) => told.push(topics))
+  broker.cleanup.set('results', 'compact')
+  await pass(60_000)
+  vi.spyOn(bus, 'cleanup').mockRejectedValueOnce(new Error('no broker'))
+  await pass(30_000)
+  expect(sending.warnings()).toHaveLength(1)
+  broker.cleanup.clear()
+  await pass(60_000)
+  expect([sending.warnings(), told]).toEqual([[], [['results']]])
 })

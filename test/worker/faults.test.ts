@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import type { Events } from '../../src/telemetry/events.ts'
+import { Resolver } from '../../src/worker/doubts/resolver.ts'
+import { Settler } from '../../src/worker/settler.ts'
 import { itemsAnswer, sentItem } from '../support/answers.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { type Operation, startSendingWorld } from '../support/sending.ts'
@@ -16,9 +18,9 @@ const doubts = { waitMs: 100, polls: 1, maxAttempts: 1 }
 
 const has = (operations: readonly Operation[], type: string) => operations.some(operation => operation.type === type)
 
-async function startFaultyWorld(poisons: (operations: readonly Operation[]) => boolean) {
+async function startFaultyWorld(poisons: (operations: readonly Operation[]) => boolean, maxOperations = 1) {
   const world = await startSendingWorld({
-    settings: { doubts, gateway: { timeoutMs: 100, maxOperations: 1 } },
+    settings: { doubts, gateway: { timeoutMs: 100, maxOperations } },
     answer: operations => (poisons(operations) ? poisoned : null),
   })
   const faults: Events['fault.contained'][] = []
@@ -130,4 +132,69 @@ test('connections are used again after status polls that name messages by ids of
   await pass(200_000)
   expect(posts.some(({ operations }) => has(operations, 'status') && operations.length > 1)).toBe(true)
   expect(distrusts).toEqual([])
+})
+
+/** Lets busgate fail once to settle a command, as a bug would. */
+function failOnceOn(id: bigint) {
+  const { settle } = Settler.prototype
+  let isFaulty = true
+  const spy = vi.spyOn(Settler.prototype, 'settle').mockImplementation(function (this: Settler, pending, ...rest) {
+    if (isFaulty && pending.command.id === id) {
+      isFaulty = false
+      throw new TypeError('a bug')
+    }
+    settle.call(this, pending, ...rest)
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+test('an item of an answer that busgate fails on leaves its command in doubt, and the others of the envelope are sent', async () => {
+  const { send, pass, results, faults, gauge } = await startFaultyWorld(() => false, 3)
+  failOnceOn(2n)
+  for (const id of [1, 2, 3]) send(id)
+  await pass(10_000)
+  const ends = results().map(({ id, outcome, error }) => [Number(id), outcome, error])
+  expect(ends.toSorted()).toEqual([
+    [1, 'SENT', null],
+    [2, 'IN_DOUBT', expect.stringContaining('answer')],
+    [2, 'UNRESOLVED', expect.any(String)],
+    [3, 'SENT', null],
+  ])
+  expect(faults).toMatchObject([{ handling: 'answer', place: { topic: 'bulk', partition: 0, offset: 1 } }])
+  expect([gauge('requests_in_flight'), gauge('window_used_ratio')]).toEqual([0, 0])
+})
+
+test('a doubt that busgate fails to resolve ends UNRESOLVED, and others are resolved', async () => {
+  const { doubted, pass, results, faults, gauge } = await startFaultyWorld(() => false)
+  failOnceOn(1n)
+  for (const id of [1, 2]) doubted(id, {}, { delivery: 'AT_MOST_ONCE' })
+  await pass(10_000)
+  expect(results().map(({ id, outcome, attempts, error }) => [Number(id), outcome, attempts, error])).toEqual(
+    expect.arrayContaining([
+      [1, 'UNRESOLVED', 1, expect.stringContaining('busgate failed on it')],
+      [2, 'UNRESOLVED', 1, 'nobody could tell whether it was sent'],
+    ]),
+  )
+  expect(results()).toHaveLength(2)
+  expect(faults).toMatchObject([{ handling: 'doubt', place: { topic: 'urgent', partition: 0, offset: 1 } }])
+  expect([gauge('doubts_open'), gauge('window_used_ratio')]).toEqual([0, 0])
+})
+
+test('the record of a doubt that busgate fails to read ends with a dead letter and UNRESOLVED, and others go on', async () => {
+  const { doubted, pass, results, faults, letters, gauge } = await startFaultyWorld(() => false)
+  const resolve = vi.spyOn(Resolver.prototype, 'resolve').mockImplementationOnce(() => {
+    throw new TypeError('a bug')
+  })
+  onTestFinished(() => resolve.mockRestore())
+  for (const id of [1, 2]) doubted(id, {}, { delivery: 'AT_MOST_ONCE' })
+  await pass(10_000)
+  expect(results().map(({ id, outcome, error }) => [Number(id), outcome, error])).toEqual([
+    [1, 'UNRESOLVED', expect.stringContaining('busgate failed')],
+    [2, 'UNRESOLVED', 'nobody could tell whether it was sent'],
+  ])
+  expect(letters().map(({ key, headers }) => [String(key), String(headers['busgate.error.perhaps-sent'])])).toEqual([
+    ['1', 'true'],
+  ])
+  expect(faults).toMatchObject([{ handling: 'doubt', place: { topic: 'doubts', partition: 0, offset: 0 } }])
+  expect([gauge('doubts_open'), gauge('window_used_ratio')]).toEqual([0, 0])
 })

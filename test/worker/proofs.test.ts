@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { Proofs } from '../../src/worker/proofs.ts'
+import type { Pending } from '../../src/worker/pending.ts'
 import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand } from '../support/commands.ts'
 import { type Operation, startSendingWorld } from '../support/sending.ts'
@@ -102,4 +104,16 @@ test('a message that a second POST sent proves nothing of another record with th
     await world.pass(5_000, 50)
   }
   expect(world.results().flatMap(({ final, outcome }) => (final ? outcome : []))).toEqual(['SENT', 'UNRESOLVED'])
+})
+
+test('of more than ten thousand proved ids, those proved last are remembered', () => {
+  const proofs = new Proofs()
+  const claims = (id: number, offset: number) => {
+    const command = { idText: String(id), account: 'default' }
+    return proofs.claim({ command, topic: 'bulk', partition: 0, record: { offset } } as Pending, null)
+  }
+  for (let id = 1; id <= 10_000; id++) claims(id, 0)
+  expect([claims(1, 1), claims(1, 0)]).toEqual([false, true])
+  claims(10_001, 0)
+  expect([claims(1, 1), claims(3, 1), claims(2, 1)]).toEqual([false, false, true])
 })

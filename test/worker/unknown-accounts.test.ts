@@ -94,3 +94,23 @@ test('a doubt of an account that nobody knows ends UNRESOLVED at its greatest ag
   await world.pass(700_000, 5_000)
   expect(ends(world)).toEqual(['1 UNRESOLVED'])
 })
+
+test('the warning counts the commands of each account from the oldest on, and names five accounts', async () => {
+  const world = await startSendingWorld({ accounts: { default: undefined }, partitions: 2 })
+  const at = (seconds: number) => new Date(world.clock.now() - seconds * 1_000).toISOString().slice(0, 19)
+  const oldest = at(70)
+  const put = (id: number, account: string, seconds: number, partition = 0) =>
+    world.put('bulk', commandsFrom(id, 1, { account }), partition, world.clock.now() - seconds * 1_000)
+  put(1, 'shop', 50)
+  put(2, 'shop', 70, 1)
+  put(3, 'shop', 60)
+  await world.pass(1_000)
+  expect(world.sending.warnings()).toEqual([
+    expect.stringMatching(new RegExp(`^account shop has been held back since ${oldest}.* 3 commands wait`)),
+  ])
+  for (const [i, account] of ['a', 'b', 'c', 'd', 'e', 'f'].entries()) put(10 + i, account, 0)
+  await world.pass(1_000)
+  expect(world.sending.warnings().map(text => text.split(' ')[1])).toEqual([
+    ...['shop', 'a', 'b', 'c', 'd'],
+  ])
+})
