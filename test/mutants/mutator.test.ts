@@ -27,6 +27,10 @@ test('a boolean result becomes its opposite, and is not left out, since nothing 
   expect(becoming('function f() { return false }')).toEqual(['function f() { return true }'])
 })
 
+test('a result that is undefined is not left out', () => {
+  expect(becoming('function f() { return undefined }\nconst a = () => undefined')).toEqual([])
+})
+
 test('only methods that have an opposite are exchanged', () => {
   expect(becoming('const a = b.toString()')).toEqual([])
 })

@@ -110,9 +110,9 @@ function changesOf(node: Node, text: string): Change[] {
   return Object.hasOwn(changes, node.type) ? changes[node.type]!() : []
 }
 
-/** A missing `false` is as good as it, and the opposite of a boolean is a mutant already. */
+/** A missing `false` is as good as it, and the opposite of a boolean is a mutant already. `undefined` is no result. */
 const isResult = (value: unknown): boolean =>
-  isNode(value) && value.type !== 'BlockStatement' && typeof value.value !== 'boolean'
+  isNode(value) && value.type !== 'BlockStatement' && typeof value.value !== 'boolean' && value.name !== 'undefined'
 
 function operatorChanges(node: Node, text: string): Change[] {
   const [left, right] = [node.left as Node, node.right as Node]
@@ -144,7 +144,7 @@ function literalChanges(node: Node): Change[] {
 }
 
 /** Functions that return the same for arguments in any order. */
-const symmetric = /^Math\.(min|max)$/
+const symmetric = /^(Math\.(min|max)|timingSafeEqual)$/
 
 function swappedArguments(node: Node, text: string): Change[] {
   const [first, second] = node.arguments as Node[]

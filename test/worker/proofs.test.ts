@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Proofs } from '../../src/worker/proofs.ts'
 import type { Pending } from '../../src/worker/pending.ts'
+import { Proofs } from '../../src/worker/proofs.ts'
 import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand } from '../support/commands.ts'
 import { type Operation, startSendingWorld } from '../support/sending.ts'

@@ -110,7 +110,5 @@ test('the warning counts the commands of each account from the oldest on, and na
   ])
   for (const [i, account] of ['a', 'b', 'c', 'd', 'e', 'f'].entries()) put(10 + i, account, 0)
   await world.pass(1_000)
-  expect(world.sending.warnings().map(text => text.split(' ')[1])).toEqual([
-    ...['shop', 'a', 'b', 'c', 'd'],
-  ])
+  expect(world.sending.warnings().map(text => text.split(' ')[1])).toEqual([...['shop', 'a', 'b', 'c', 'd']])
 })
