@@ -103,6 +103,12 @@ test('a field that the message does not have is named with its place, however de
   )
 })
 
+test.each(['call/otp', 'hlr'])('the comment of a new %s must be a text, though the gateway does not get it', type => {
+  const commented = (comment: unknown) => problemOf({ type, message: { comment } })
+  for (const comment of ['for the invoice', null, undefined]) expect(commented(comment)).toBeNull()
+  for (const comment of [7, ['x'], {}]) expect(commented(comment)).toMatch(/^comment must be /)
+})
+
 test('send refuses an id or a phone with an exponent or a point, in every spelling', () => {
   const spelling = fc
     .record({

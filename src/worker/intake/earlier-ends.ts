@@ -134,7 +134,7 @@ export class EarlierEnds {
       const isEnd = (record: BusRecord) =>
         isOfResults || repeated.some(({ earlier }) => uses.perhapsSentIn(record).includes(earlier))
       // an end whose transaction is still being completed may be one of these
-      for (let { until } = searched; wanted() && !ending.aborted; ) {
+      for (let { until } = searched; !ending.aborted; ) {
         let isHidden = false
         const look = async (records: readonly BusRecord[]) => {
           isHidden ||= records.some(isEnd)

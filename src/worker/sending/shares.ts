@@ -46,7 +46,7 @@ class Share {
   }
 
   get isLate(): boolean {
-    return this.late > 0 || (this.tookMs ?? 0) > this.#quickMs
+    return this.late > 0 || (this.tookMs !== null && this.tookMs > this.#quickMs)
   }
 
   /** Whether nothing at all was answered. */
