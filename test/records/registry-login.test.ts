@@ -45,6 +45,12 @@ test('a registry gets a bearer token', async () => {
   expect(new Set(logins)).toEqual(new Set(['Bearer its-token']))
 })
 
+test('a registry gets no login unless one is set', async () => {
+  const { url, logins } = await startSecure({ tls: false })
+  await ask({ BUSGATE_REGISTRY_URL: url })
+  expect(new Set(logins)).toEqual(new Set([undefined]))
+})
+
 test('a changed token is used from the next request on', async () => {
   const { url, logins } = await startSecure({ tls: false })
   let token = 'first'

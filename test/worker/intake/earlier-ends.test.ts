@@ -36,6 +36,8 @@ const anyLetter = fc.record({
   offset: fc.integer({ min: 10, max: 12 }),
   copyAt: fc.constantFrom(10, 11, undefined),
   perhapsSent: fc.boolean(),
+  /** Not every command has its id as key. */
+  isKeyed: fc.boolean(),
 })
 type End = typeof anyResult | typeof anyLetter extends fc.Arbitrary<infer T> ? T : never
 
@@ -45,8 +47,8 @@ function recordOf(end: End): Omit<BusRecord, 'offset' | 'timestamp'> {
     const result = { id: BigInt(id), account, outcome, commandTopic: of.topic, commandPartition: of.partition }
     return { key: Buffer.from(String(id)), value: encode(buildResult(result)), headers: {} }
   }
-  const { id, of, offset, copyAt, perhapsSent } = end
-  const record = { offset, timestamp: 5, key: Buffer.from(String(id)), value: null, headers: {} }
+  const { id, of, offset, copyAt, perhapsSent, isKeyed } = end
+  const record = { offset, timestamp: 5, key: Buffer.from(isKeyed ? String(id) : 'x'), value: null, headers: {} }
   const origin = { ...of, record, ...(copyAt !== undefined && { copyAt }) }
   const { headers = {} } = deadLetter('x', origin, { code: 'DECODE', message: 'why', perhapsSent })
   return { key: record.key, value: null, headers }

@@ -285,6 +285,16 @@ describe('a search of the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
   })
 
+  test('waits while a batch of the doubts is damaged, which may say what is finished', async () => {
+    const { clock, lookup, append, open, recordAt } = await startLookup()
+    const { take, settled, fresh } = open({ topic: topics.doubts, until: 1 })
+    append(buildDamagedBatch(topics.doubts, { partition: 3 }))
+    take(recordAt(0))
+    await clock.pass(minute)
+    expect(lookup.reason).toMatch(/doubts\/3, offset 0: .*checksum is wrong.*commands wait/)
+    expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
+  })
+
   test('skips records that are no results', async () => {
     const { clock, append, result, open, recordAt } = await startLookup()
     const { take, settled, fresh } = open({ until: 2 })
