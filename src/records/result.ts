@@ -192,13 +192,15 @@ function isPlainMessage(
   for (const name in given) if (name !== 'id' && name !== 'msg_id' && name !== 'parts' && name !== 'data') return false
   const { id, msg_id, parts, data } = given
   return (
-    (typeof id === 'string' || Number.isSafeInteger(id)) &&
-    (typeof msg_id === 'string' || Number.isSafeInteger(msg_id)) &&
+    isPlainId(id) &&
+    isPlainId(msg_id) &&
     typeof parts === 'number' &&
     (parts | 0) === parts &&
     (data === undefined || (typeof data === 'number' && Number.isInteger(data) && !mayRepeat(data)))
   )
 }
+
+const isPlainId = (id: unknown) => typeof id === 'string' || Number.isSafeInteger(id)
 
 type Fields = Record<string, unknown>
 

@@ -144,7 +144,7 @@ function literalChanges(node: Node): Change[] {
 }
 
 /** Functions that return the same for arguments in any order. */
-const symmetric = /^(Math\.(min|max)|timingSafeEqual)$/
+const symmetric = /^(Math\.(min|max|imul)|timingSafeEqual)$/
 
 function swappedArguments(node: Node, text: string): Change[] {
   const [first, second] = node.arguments as Node[]
