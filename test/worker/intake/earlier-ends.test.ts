@@ -82,7 +82,7 @@ function startEnds(ends: readonly End[], hidden: number) {
     const { records, start, open, unreadable } = logs.get(nameOf(tp))!
     const first = typeof from === 'object' ? from.offset : start
     const until = isolation === 'uncommitted' ? records.length : Math.min(records.length, open)
-    const keys = needles?.map(({ key }) => String(key))
+    const keys = needles?.flatMap(one => ('key' in one ? String(one.key) : []))
     await take?.(
       records.filter(({ offset, key }) => offset >= first && offset < until && (!keys || keys.includes(String(key)))),
     )
