@@ -29,10 +29,13 @@ async function readOf(command: NewCommand) {
 }
 
 describe('a new command is written', () => {
-  test.each(sendTypes)('of type %s to the most urgent topic if somebody waits for it, else to the last one', async type => {
-    const { topic, key } = await readOf({ ...sms, type, message: messages[type] } as NewCommand)
-    expect([topic, key]).toEqual([type === 'call/otp' || type === 'telegram' ? 'first' : 'third', '7'])
-  })
+  test.each(sendTypes)(
+    'of type %s to the most urgent topic if somebody waits for it, else to the last one',
+    async type => {
+      const { topic, key } = await readOf({ ...sms, type, message: messages[type] } as NewCommand)
+      expect([topic, key]).toEqual([type === 'call/otp' || type === 'telegram' ? 'first' : 'third', '7'])
+    },
+  )
 
   test.each([
     [0, 'first'],

@@ -270,6 +270,18 @@ describe('with the schema of another version', () => {
     )
   })
 
+  test('a command is read though another record of the union has its name, and lacks its fields', async () => {
+    const older = { type: 'record', name: 'SendCommand', namespace: 'old', fields: [{ name: 'id', type: 'long' }] }
+    const registry = embeddedRegistry()
+    const id = await registry.idOf('any', [older, schemas.command])
+    const body = (await encodeCommand(buildCommand(), embeddedRegistry())).subarray(5)
+    const decoder = createDecoder<SendCommand>(schemas.command, registry)
+    expect(await decodeWith(decoder, recordOf(id, [2, ...body]))).toEqual({ ok: true, value: buildCommand() })
+    expect(await decodeWith(decoder, recordOf(id, [0, ...long(7)]))).toEqual(
+      refusedWith('SCHEMA_INCOMPATIBLE', /lacks the field/),
+    )
+  })
+
   test.each<[string, object]>([
     ['io.busgate.StatusEvent', schemas.status],
     ['io.busgate.StatusEvent or io.busgate.SendResult', [schemas.status, schemas.result]],
