@@ -51,6 +51,25 @@ test('a registry gets no login unless one is set', async () => {
   expect(new Set(logins)).toEqual(new Set([undefined]))
 })
 
+test('a registry is asked in JSON to set a level, and to find the version of a schema', async () => {
+  const registry = await startRegistry()
+  onTestFinished(() => registry.stop())
+  const asked: unknown[] = []
+  registry.fail(async (request, response) => {
+    const body = JSON.parse((await request.toArray()).join(''))
+    asked.push([request.method, request.url, request.headers['content-type'], body])
+    response.writeHead(200).end('{"version":2}')
+  })
+  const admin = registryAdmin(loadSettings({ env: { BUSGATE_REGISTRY_URL: registry.url } }))
+  await admin.setLevel('a b', 'BACKWARD')
+  expect(await admin.versionOf('any', { type: 'string' })).toBe(2)
+  const type = 'application/vnd.schemaregistry.v1+json'
+  expect(asked).toEqual([
+    ['PUT', '/config/a%20b', type, { compatibility: 'BACKWARD' }],
+    ['POST', '/subjects/any', type, { schema: '{"type":"string"}' }],
+  ])
+})
+
 test('a changed token is used from the next request on', async () => {
   const { url, logins } = await startSecure({ tls: false })
   let token = 'first'
