@@ -306,17 +306,19 @@ describe('a search of the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1] })
   })
 
-  test('reports foreign records on the results, but not tombstones, and at its end what it read', async () => {
+  test('reports what is unchecked, foreign records on the results but not tombstones, and at its end what it read', async () => {
     const { clock, append, telemetry, open, recordAt } = await startLookup()
     const told: unknown[] = []
     telemetry.on('result.unreadable', ({ topic, offset }) => told.push(`${topic} ${offset}`))
     telemetry.on('answered.read', ({ sessions }) => told.push(`read for ${sessions}`))
+    telemetry.on('session.unchecked', ({ topic, until }) => told.push(`${topic} before ${until}`))
     append({ topic: topics.results, key: null, value: Buffer.from('foreign'), partition: 0 })
     append({ topic: topics.results, key: Buffer.from('1'), value: null, partition: 0 })
     append({ topic: topics.doubts, key: null, value: Buffer.from('foreign'), partition: 0 })
+    open({ until: 0 })
     open({ until: 1 }).take(recordAt(0))
     await clock.pass(minute)
-    expect(told).toEqual(['results 0', 'read for 1'])
+    expect(told).toEqual(['commands before 1', 'results 0', 'read for 1'])
   })
 
   test('ends when no session waits for it', async () => {
