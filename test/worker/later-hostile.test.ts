@@ -234,6 +234,28 @@ test('waits on a table of another name, after one whose log was longer', async (
   expect(sorted(ids())).toEqual([...numbersFrom(1, 50), 99, ...numbersFrom(201, 5)])
 })
 
+test.each([
+  ['by the next owner', false],
+  ['by one that does not know where, after a reset', true],
+])('what waits is found on its partition of a table that gets more partitions, %s', async (_, isReset) => {
+  const { put, pass, ids, takeOver, in: at, broker, settings, letters } = await startWorld({ partitions: 2 })
+  const wait = (from: number) => put('bulk', commandsFrom(from, 3, { notBefore: at(minute) }), 1)
+  wait(1)
+  await pass(1_000)
+  const tp = { topic: 'bulk', partition: 1 }
+  await takeOver({
+    meanwhile() {
+      broker.addPartitions('later', 2)
+      if (isReset) broker.resetOffset(settings.kafka.groupId, tp, 0)
+    },
+  })
+  wait(11)
+  await pass(1_000)
+  await takeOver()
+  await pass(2 * minute, 1_000)
+  expect([sorted(ids()), letters()]).toEqual([[1, 2, 3, 11, 12, 13], []])
+})
+
 test('a released copy that a reset skips ends with a dead letter of its own', async () => {
   const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf } = await startWorld()
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))

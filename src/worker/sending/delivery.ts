@@ -291,8 +291,7 @@ async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
   const ask = async (pending: Pending) => {
     if (!(await pending.callbackWatch!.catchUp())) unread.add(pending)
   }
-  const doubted = pendings.filter(({ callbackWatch }) => callbackWatch)
-  if (doubted.length > 0) await Promise.all(doubted.map(ask))
+  await Promise.all(pendings.filter(({ callbackWatch }) => callbackWatch).map(ask))
   return unread
 }
 
