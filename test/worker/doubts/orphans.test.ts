@@ -81,6 +81,26 @@ test('a worker that finds them, and cannot end them before it dies, leaves them 
   expect(finalsOf(world).map(([id]) => id)).toEqual([1, 2])
 })
 
+test('commands whose doubts are deleted before the running worker has read them end UNRESOLVED, once', async () => {
+  const { promise: read, resolve: letRead } = Promise.withResolvers<void>()
+  const world = await startSendingWorld({
+    settings: { gateway: { timeoutMs: 10_000 }, doubts: { policy: 'AT_MOST_ONCE', polls: 2 } },
+    answer: ([operation]) =>
+      operation?.type === 'status' ? null : { kind: 'lost', cause: 'timeout', message: 'lost' },
+    hop: (step, way) => (way === 'there' && step.startsWith('fetch doubts') ? read : Promise.resolve()),
+  })
+  for (const id of [1, 2]) world.send(id)
+  await world.pass(5_000)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'IN_DOUBT'])
+  world.broker.cut(doubts, { start: world.broker.end(doubts) })
+  letRead()
+  await world.pass(60_000)
+  expect(finalsOf(world).toSorted()).toEqual([
+    [1, 'UNRESOLVED', true],
+    [2, 'UNRESOLVED', true],
+  ])
+})
+
 test('commands that a worker has in memory are resolved as usual although their doubts were deleted', async () => {
   const { world, lost, doubtOf } = await startInDoubt({ told: 0 })
   await world.pass(10_000)
