@@ -85,6 +85,7 @@ class Model {
     }
     const released = this.#listed.filter(({ state }) => state === 'released')
     expect(rows.size).toBe(this.#listed.length)
+    expect(rows.movedUntil).toBe(this.#next)
     expect(rows.released).toBe(released.length)
     expect(rows.releasedRows.map(row => rows.keyOf(row).offset)).toEqual(released.map(({ offset }) => offset))
     const matching = [...rows.matching(row => this.#accountOf(row) === 'a')].flat()
@@ -207,6 +208,8 @@ test('what is read from the table is due in its time, by the last record of each
         rows.load(state === 'over' ? { key, state, facts: null } : { key, state, facts: facts(due * 1000) }, offset)
         last.set(id, { state, due })
       }
+      const moved = entries.flatMap(({ id, state }) => (state === 'over' ? [] : id + 1))
+      expect(rows.movedUntil).toBe(Math.max(0, ...moved))
       const idsOf = (state: string, now = 50) =>
         [...last].filter(([, one]) => one.state === state && one.due <= now).map(([id]) => id)
       expect(rows.releasedRows.map(row => Number(rows.keyOf(row).id)).sort()).toEqual(idsOf('released').sort())
@@ -292,12 +295,12 @@ test('what has ended takes no room until its time, however much there was', () =
 
 test('ended commands are told apart by their places, though accounts have the same ids', () => {
   const rows = new WaitingRows({ ...session, uncheckedUntil: 100 }, new Rows())
-  for (const offset of [3, 4]) {
+  for (const offset of [0, 1, 4]) {
     const key = { ...session, offset, id: 7n }
     rows.finish(rows.add(key, facts(0), offset))
   }
-  expect([3, 4, 5].map(offset => rows.hasEnded({ offset, id: 7n }))).toEqual([true, true, false])
-  expect(rows.hasEnded({ offset: 3, id: 8n })).toBe(false)
+  expect([0, 1, 4, 5].map(offset => rows.hasEnded({ offset, id: 7n }))).toEqual([true, true, true, false])
+  expect(rows.hasEnded({ offset: 1, id: 8n })).toBe(false)
 })
 
 test('the withdrawal of a paused campaign looks through its queue few times, however many wait', () => {
