@@ -4,7 +4,7 @@ export interface QuietWindow {
   days: readonly number[]
   /** Minutes of the day. */
   from: number
-  /** Minutes of the day, exclusive; on the next day unless it is after `from`. */
+  /** Exclusive, in minutes from the beginning of the same day; after `from`. */
   to: number
   /** IANA name of a time zone. */
   zone: string
@@ -12,6 +12,9 @@ export interface QuietWindow {
 
 export const quietHoursGrammar =
   '[DAYS] HH:MM-HH:MM ZONE, such as 21:00-09:00 Europe/Kyiv or Sat-Sun 00:00-24:00 Europe/Kyiv'
+
+const dayMinutes = 24 * 60
+const weekMinutes = 7 * dayMinutes
 
 const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const time = '([01]\\d|2[0-3]):([0-5]\\d)'
@@ -30,11 +33,8 @@ export function readQuietWindow(text: string): QuietWindow {
   const from = 60 * Number(fromHour) + Number(fromMinute)
   const to = 60 * Number(toHour ?? hour24) + Number(toMinute ?? minute24)
   if (from === to) throw new Error('begins and ends at the same time: for whole days write the days and 00:00-24:00')
-  return { days: daysOf(first, last ?? first), from, to, zone }
+  return { days: daysOf(first, last ?? first), from, to: to < from ? to + dayMinutes : to, zone }
 }
-
-const dayMinutes = 24 * 60
-const weekMinutes = 7 * dayMinutes
 
 /** The longest time without a pause that windows of one zone are quiet, in minutes; Infinity if it never ends. */
 export function longestQuietMinutes(texts: readonly string[]): number {
@@ -44,11 +44,9 @@ export function longestQuietMinutes(texts: readonly string[]): number {
 
 function longestRun(windows: readonly QuietWindow[]): number {
   const quiet = new Uint8Array(weekMinutes)
-  for (const { days, from, to } of windows) {
-    const end = to <= from ? to + dayMinutes : to
+  for (const { days, from, to } of windows)
     for (const day of days)
-      for (let minute = from; minute < end; minute++) quiet[(day * dayMinutes + minute) % weekMinutes] = 1
-  }
+      for (let minute = from; minute < to; minute++) quiet[(day * dayMinutes + minute) % weekMinutes] = 1
   const loud = quiet.indexOf(0)
   if (loud < 0) return Number.POSITIVE_INFINITY
   const week = [...quiet.subarray(loud), ...quiet.subarray(0, loud)].join('')

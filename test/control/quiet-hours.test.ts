@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quietHoursOf } from '../../src/control/quiet-hours.ts'
 
@@ -128,4 +129,54 @@ describe('the next quiet hours begin', () => {
   ])('%s', (_, windows, at, begin) => {
     expect(beginOf(windows, at)).toBe(begin)
   })
+})
+
+const halfHour = 1_800_000
+const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
+/** A window in half hours. */
+const window = fc
+  .record({ from: fc.nat(47), hours: fc.integer({ min: 1, max: 47 }), days: fc.option(fc.tuple(fc.nat(6), fc.nat(6))) })
+  .map(({ from, hours, days }) => ({ from, to: from + hours, days }))
+const clockText = (half: number) => `${String(Math.floor(half / 2)).padStart(2, '0')}:${half % 2 ? '30' : '00'}`
+type Window = typeof window extends fc.Arbitrary<infer T> ? T : never
+
+function textOf({ from, to, days }: Window): string {
+  const named = days ? `${days.map(day => dayNames[day]).join('-')} ` : ''
+  return `${named}${clockText(from)}-${clockText(to === 48 ? 48 : to % 48)} Asia/Kolkata`
+}
+
+/** The half hours of five weeks by the clock in India that are quiet, and those in which a window begins. */
+function walk(windows: readonly Window[]) {
+  const quiet = new Set<number>()
+  const begins: number[] = []
+  for (let day = 0; day < 35; day++) {
+    for (const { from, to, days } of windows) {
+      const [first, last] = days ?? [0, 6]
+      if ((day - first + 7) % 7 > (last - first + 7) % 7) continue
+      begins.push(48 * day + from)
+      for (let half = from; half < to; half++) quiet.add(48 * day + half)
+    }
+  }
+  return { quiet, begins }
+}
+
+test('quiet hours of any windows last as long as any of them does without a gap, and begin when the next one does', () => {
+  const sunday = Date.parse('2026-07-05T00:00:00+05:30')
+  const inTwoWeeks = fc.integer({ min: 14 * 48, max: 21 * 48 })
+  fc.assert(
+    fc.property(fc.array(window, { maxLength: 3 }), inTwoWeeks, fc.nat(halfHour - 1), (windows, half, ms) => {
+      const { quiet, begins } = walk(windows)
+      let [from, to] = [half, half]
+      while (quiet.has(from - 1)) from--
+      while (quiet.has(to)) to++
+      fc.pre(to - from < 7 * 48)
+      const instant = (half: number) => sunday + half * halfHour
+      const hours = quietHoursOf(windows.map(textOf))
+      const now = instant(half) + ms
+      const expected = quiet.has(half) ? { from: instant(from), to: instant(to) } : null
+      expect(hours.during(now)).toEqual(expected)
+      expect(hours.begin(now)).toBe(instant(Math.min(...begins.filter(begin => begin > half))))
+    }),
+    { numRuns: 50 },
+  )
 })
