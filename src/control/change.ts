@@ -71,7 +71,7 @@ export function writeChange(topic: string, change: Change): OutgoingRecord {
   const bytes = Buffer.byteLength(name)
   if (bytes > longestNameBytes)
     throw new Error(`a name of ${bytes} bytes cannot be ${effect}: ${longestNameBytes} at most`)
-  if (by.length > longestText || (reason?.length ?? 0) > longestText)
+  if (by.length > longestText || (reason ?? '').length > longestText)
     throw new Error(`the reason, and the name of who gives it, may have at most ${longestText} characters each`)
   const value = { [effect]: begins, by, at: textOf(at), until: until === null ? null : textOf(until), reason }
   return { topic, key: Buffer.from(keyOf(change)), value: Buffer.from(JSON.stringify(value)) }
@@ -99,8 +99,8 @@ const longestKeyBytes = longestNameBytes + `${withdrawalPrefix}correlation_id/`.
 export function readChange({ key, value, timestamp }: BusRecord): Change {
   if (key && key.length > longestKeyBytes) throw new Error(`its key has ${key.length} bytes, more than a name may have`)
   const scope = scopeOf(key?.toString() ?? '')
-  if ((value?.length ?? 0) > longestValueBytes) throw new Error(`its value has more than ${longestValueBytes} bytes`)
   if (value === null) return { ...scope, begins: false, by: nobody, at: timestamp, until: null, reason: null }
+  if (value.length > longestValueBytes) throw new Error(`its value has more than ${longestValueBytes} bytes`)
   const { data } = bodies[scope.effect].safeParse(parsed(value))
   if (!data) throw new Error(`its value is not JSON of {${scope.effect}, by, at, until, reason}`)
   return { ...scope, ...data, until: data.until ?? null, reason: data.reason ?? null }

@@ -203,7 +203,7 @@ export class Controls {
     if (time === Number.POSITIVE_INFINITY || at >= this.#looksAt) return
     this.#cancelTimer()
     this.#looksAt = at
-    this.#cancelTimer = this.#clock.after(Math.max(0, at - now), () => this.#look())
+    this.#cancelTimer = this.#clock.after(at - now, () => this.#look())
   }
 }
 

@@ -159,14 +159,6 @@ describe('the refusal of a heartbeat', () => {
       { target: { group: 'workers' }, fields: ['workers', 4, 'me-1', null] },
     ])
   })
-
-  test('does not come while the coordinator is away: after four seconds the member tries again', async () => {
-    const { brokers, coordinator } = setUp()
-    brokers.next('Heartbeat', () => new Promise(() => {}))
-    const error = errorOf(coordinator.heartbeat(me))
-    await brokers.clock.pass(4_000)
-    expect((await error).asks).toBe('wait')
-  })
 })
 
 describe('an answer that does not come', () => {
@@ -175,11 +167,12 @@ describe('an answer that does not come', () => {
     ['a join', 40_000, 85_000, (one: Coordinator) => one.join('me-1', nothing, () => {})],
     ['an assignment', 6_000, 11_000, (one: Coordinator) => one.sync(me, null)],
     ['an assignment', 40_000, 45_000, (one: Coordinator) => one.sync(me, null)],
+    ['a heartbeat', 40_000, 4_000, (one: Coordinator) => one.heartbeat(me)],
   ])(
     'to %s is waited for as long as the others may take, with a session time-out of %d ms for %d ms',
     async (_, sessionTimeoutMs, ms, ask) => {
       const { brokers, coordinator } = setUp({ sessionTimeoutMs })
-      for (const api of ['JoinGroup', 'SyncGroup']) brokers.always(api, new Promise(() => {}))
+      for (const api of ['JoinGroup', 'SyncGroup', 'Heartbeat']) brokers.always(api, new Promise(() => {}))
       let isOver = false
       const error = errorOf(ask(coordinator)).finally(() => {
         isOver = true

@@ -218,9 +218,12 @@ describe('the listener of a session', () => {
       })
       const opened = open()
       await settled()
-      expect(
-        opening.map(({ started, open, full, recalling, isCaughtUp }) => [started, open, full, recalling, isCaughtUp]),
-      ).toEqual([[false, false, true, false, false]])
+      expect(opening).toMatchObject([
+        {
+          ...{ started: false, open: false, full: true, recalling: false, isCaughtUp: false, committing: false },
+          ...{ position: -1, windowUsed: 0, lag: 0, highWatermark: 0, uncheckedUntil: 0, forgotten: null },
+        },
+      ])
       expect([listener.sessions.size, log.published]).toEqual([0, []])
       if (ends) opening[0]!.close()
       prepared.resolve()

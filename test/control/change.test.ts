@@ -39,9 +39,9 @@ describe('a change on the control topic', () => {
     )
   })
 
-  test('may leave out its end and its reason', () => {
+  test('may leave out its end and its reason, and write its time by the clock of its own zone', () => {
     const { key } = recordOfChange(buildPause())
-    const value = '{"paused":true,"by":"olena","at":"2026-03-14T12:00:00Z"}'
+    const value = '{"paused":true,"by":"olena","at":"2026-03-14T14:00:00+02:00"}'
     expect(readChange(recordOf(String(key), value))).toEqual(buildPause({ at: Date.UTC(2026, 2, 14, 12) }))
   })
 

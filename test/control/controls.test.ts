@@ -12,7 +12,8 @@ const settings = loadSettings({ env: {} })
 const [urgent, bulk] = settings.topics.commands as [string, string]
 const { maxAgeMs, horizonMs } = settings.commands
 
-function setUp() {
+function setUp(overrides = {}) {
+  const settings = loadSettings({ env: {}, overrides })
   const clock = new ManualClock(anHour)
   const controls = new Controls(settings, clock)
   const told: (Change | null)[] = []
@@ -20,6 +21,8 @@ function setUp() {
   return { clock, controls, told }
 }
 
+/** A command to which only its account and topic matter. */
+const plain = { account: 'default', idText: '1', correlationId: null, tenant: null, campaign: null }
 const names = ['a', 'b']
 const kinds = fc.oneof(
   fc.record({ effect: fc.constant('paused' as const), kind: fc.constantFrom(...pausableKinds) }),
@@ -141,6 +144,36 @@ describe('listeners are told', () => {
   })
 })
 
+test('quiet hours pause all but the most urgent topic of their account from the minute they begin to the minute they end', async () => {
+  const accounts = { shop: { apiKey: 'key-of-shop', quietHours: '12:10-13:30 UTC' }, bank: { apiKey: 'key-of-bank' } }
+  const { clock, controls, told } = setUp({ gateway: { accounts } })
+  const at = (time: string) => Date.parse(`2026-03-14T${time}Z`)
+  const quiet = { effect: 'paused', kind: 'quiet_hours', name: 'shop', by: 'gateway.quietHours' } as const
+  const change = { ...quiet, at: at('12:10'), until: at('13:30'), reason: '12:10-13:30 UTC' }
+  const commands = ['shop', 'bank'].map(account => ({ ...plain, account }))
+  const stopped = () => commands.map(command => [urgent, bulk].map(topic => controls.stopping(command, topic)))
+  controls.update()
+  expect(told).toEqual([])
+  await clock.pass(at('12:10') - clock.now() - 1)
+  expect([told, controls.hasPauses]).toEqual([[], false])
+  await clock.pass(1)
+  expect([told, controls.hasPauses]).toEqual([[{ ...change, begins: true }], true])
+  expect(stopped()).toEqual([
+    [null, 'quiet_hours/shop'],
+    [null, null],
+  ])
+  await clock.pass(at('13:30') - clock.now() - 1)
+  expect(told).toHaveLength(1)
+  await clock.pass(1)
+  expect(told.slice(1)).toEqual([{ ...change, begins: false }])
+  expect(stopped().flat()).toEqual([null, null, null, null])
+  clock.step(-3_600_000)
+  await clock.pass(60_000)
+  expect(told.slice(2)).toEqual([{ ...change, begins: true }])
+  controls.close()
+  expect(clock.pending).toBe(0)
+})
+
 test('the used share is that of the number or of the memory, whichever is larger, and whole when something has no room', () => {
   const { controls, told } = setUp()
   expect([controls.used, controls.overfull, controls.hasPauses]).toEqual([0, null, false])
@@ -156,7 +189,9 @@ test('the used share is that of the number or of the memory, whichever is larger
   for (let i = 0; i <= mostInForce; i++) last.add(buildWithdrawal({ kind: 'message', name: `default/${i}` }), 0)
   controls.replaceWith(last)
   expect([controls.used, controls.hasPauses, told.at(-1)]).toEqual([1, true, null])
-  expect(controls.overfull).toContain('nothing is sent: there are more than 100000 pauses and withdrawals')
+  expect(controls.overfull).toContain(
+    'nothing is sent: there are more than 100000 pauses and withdrawals, or 64 MiB of them',
+  )
   controls.replaceWith(new LastChanges(1, () => false))
   expect([controls.used, controls.overfull, told.at(-1)]).toEqual([0, null, null])
 })
