@@ -105,9 +105,8 @@ export class Controls {
   /** The withdrawal that applies to a command appended at `since`, milliseconds since 1970; null if it may be sent. */
   withdrawing(command: Sendable, since: number): Withdrawal | null {
     const { message, campaign, correlation_id, tenant } = this.#withdrawn
-    if (message.size + campaign.size + correlation_id.size + tenant.size === 0) return null
     const own = [
-      message.size > 0 ? message.get(`${command.account}/${command.idText}`) : undefined,
+      message.get(`${command.account}/${command.idText}`),
       command.campaign === null ? undefined : campaign.get(command.campaign),
       command.correlationId === null ? undefined : correlation_id.get(command.correlationId),
       command.tenant === null ? undefined : tenant.get(command.tenant),

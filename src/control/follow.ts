@@ -5,7 +5,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { Told } from '../told.ts'
 import { type Change, changesIn, endOf, requireReadable } from './change.ts'
 import { Controls } from './controls.ts'
-import { complete, LastChanges, type TakeChange } from './last-changes.ts'
+import { LastChanges, type TakeChange } from './last-changes.ts'
 
 export interface FollowControlsOptions {
   bus: Pick<Bus, 'lookAt' | 'read'>
@@ -141,12 +141,11 @@ export class FollowedControls {
     await this.#reader?.close()
     this.#reader = null
     const isOver = (change: Change) => !change.begins || endOf(change, settings.commands) <= clock.now()
-    const emptyChanges = () => new LastChanges(look.partitions, isOver)
-    const last = emptyChanges()
+    const last = new LastChanges(look.partitions, isOver)
     let take = last.add.bind(last)
     const begun = await this.#caughtUp((...args) => void take(...args))
     try {
-      await complete(last, emptyChanges(), async add => (await this.#caughtUp(add)).close())
+      await last.complete(async add => (await this.#caughtUp(add)).close())
     } catch (error) {
       await begun.close()
       throw error

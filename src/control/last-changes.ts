@@ -26,7 +26,7 @@ export class ControlRoom {
   /** @returns false if there is no room left */
   take(change: Change): boolean {
     const bytes = bytesOf(change)
-    if (this.#count + 1 > mostInForce || this.#bytes + bytes > mostBytesInForce) return false
+    if (this.#count >= mostInForce || this.#bytes + bytes > mostBytesInForce) return false
     this.#count++
     this.#bytes += bytes
     return true
@@ -43,28 +43,30 @@ function bytesOf({ name, by, reason }: Change): number {
 }
 
 /** Most scopes that are known by their digest alone. */
-const mostExcess = 400_000
+const usualMostExcess = 400_000
+
+export type TakeChange = (change: Change, partition: number) => void
 
 /**
  * The last change of each scope that is in force. On one partition, which the control topic should have, record order decides,
  * and ended ones are forgotten; across several, the time set by the writer, and ended ones take room too.
  */
 export class LastChanges {
-  readonly #isAlone: boolean
+  readonly #partitions: number
   readonly #isOver: (change: Change) => boolean
+  readonly #mostExcess: number
   readonly #room = new ControlRoom()
-  readonly #last = new Map<string, Change>()
-  /** By key, if there are several partitions. */
-  readonly #partitions = new Map<string, number>()
+  readonly #last = new Map<string, { change: Change; partition: number }>()
   /** Digests of the scopes in force for which there was no room. */
   readonly #excess = new Set<number>()
   /** Whether there was no room even for a digest. */
   #isLost = false
 
   /** @param isOver whether a change ends its scope, or has expired */
-  constructor(partitions: number, isOver: (change: Change) => boolean) {
-    this.#isAlone = partitions === 1
+  constructor(partitions: number, isOver: (change: Change) => boolean, mostExcess = usualMostExcess) {
+    this.#partitions = partitions
     this.#isOver = isOver
+    this.#mostExcess = mostExcess
   }
 
   /** Whether something in force is missing. */
@@ -72,60 +74,45 @@ export class LastChanges {
     return this.#isLost || this.#excess.size > 0
   }
 
-  /** Whether a second reading can complete it: others have ended since, so that there is room for what is missing. */
-  get isCompletable(): boolean {
-    return this.#isAlone && this.isOverfull && !this.#isLost && this.#last.size + this.#excess.size <= mostInForce
-  }
-
-  /** Whether the scope was in force and had no room. */
-  lacks(change: Change): boolean {
-    return this.#excess.size > 0 && this.#excess.has(digestOf(keyOf(change)))
-  }
-
   /** @returns whether it is the last one so far */
   add(change: Change, partition: number): boolean {
+    const isAlone = this.#partitions === 1
     const key = keyOf(change)
     const known = this.#last.get(key)
-    if (known && !this.#isAlone && this.#partitions.get(key) !== partition && known.at > change.at) return false
-    if (known) {
-      this.#room.release(known)
-      this.#last.delete(key)
-      this.#partitions.delete(key)
-    }
-    if (this.#isAlone) {
-      if (this.#excess.size > 0) this.#excess.delete(digestOf(key))
-      if (this.#isOver(change)) return true
-    }
-    if (this.#room.take(change)) {
-      this.#last.set(key, change)
-      if (!this.#isAlone) this.#partitions.set(key, partition)
-    } else if (this.#excess.size < mostExcess) this.#excess.add(digestOf(key))
+    if (known && known.partition !== partition && known.change.at > change.at) return false
+    if (known) this.#room.release(known.change)
+    this.#last.delete(key)
+    if (isAlone) this.#excess.delete(digestOf(key))
+    if (isAlone && this.#isOver(change)) return true
+    if (this.#room.take(change)) this.#last.set(key, { change, partition })
+    else if (this.#excess.size < this.#mostExcess) this.#excess.add(digestOf(key))
     else this.#isLost = true
     return true
   }
 
+  /** Reads the topic again for what had no room: others may have ended since. @param read to the topic's present end */
+  async complete(read: (take: TakeChange) => Promise<unknown>): Promise<void> {
+    if (this.#excess.size === 0) return
+    const missing = new LastChanges(this.#partitions, this.#isOver)
+    await read((change, partition) => {
+      if (this.#lacks(change)) missing.add(change, partition)
+    })
+    for (const { change, partition } of missing.#last.values()) if (this.#lacks(change)) this.add(change, partition)
+  }
+
+  #lacks(change: Change): boolean {
+    return this.#excess.has(digestOf(keyOf(change)))
+  }
+
   has(change: Change): boolean {
     const known = this.#last.get(keyOf(change))
-    return known !== undefined && !this.#isOver(known)
+    return known !== undefined && !this.#isOver(known.change)
   }
 
   *[Symbol.iterator](): Generator<Change> {
-    for (const change of this.#last.values()) if (!this.#isOver(change)) yield change
+    for (const { change } of this.#last.values()) if (!this.#isOver(change)) yield change
   }
 }
 
 /** 48 bits, which a number holds. */
 const digestOf = (key: string): number => hash('sha1', key, 'buffer').readUIntBE(0, 6)
-
-/** Reads the control topic from its beginning to its present end. */
-export type ReadChanges = (take: TakeChange) => Promise<unknown>
-export type TakeChange = (change: Change, partition: number) => void
-
-/** Completes what lacked room although it has room now. */
-export async function complete(last: LastChanges, missing: LastChanges, read: ReadChanges): Promise<void> {
-  if (!last.isCompletable) return
-  await read((change, partition) => {
-    if (last.lacks(change)) missing.add(change, partition)
-  })
-  for (const change of missing) if (last.lacks(change)) last.add(change, 0)
-}

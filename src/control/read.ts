@@ -13,7 +13,7 @@ import {
   type Withdrawn,
 } from './change.ts'
 import { Controls } from './controls.ts'
-import { complete, LastChanges } from './last-changes.ts'
+import { LastChanges } from './last-changes.ts'
 
 /** The content of the control topic. */
 export interface ControlTopic {
@@ -38,8 +38,7 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   requireReadable(topic, look)
   const now = Date.now()
   const isOver = (change: Change) => !change.begins || endOf(change, settings.commands) <= now
-  const emptyChanges = () => new LastChanges(look.partitions, isOver)
-  const last = emptyChanges()
+  const last = new LastChanges(look.partitions, isOver)
   const over = new Map<string, Withdrawn>()
   const take: RecordsHandler = ({ partition }, records) => {
     for (const change of changesIn(records).changes) {
@@ -53,7 +52,7 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   const scan = (take: RecordsHandler) =>
     scanTopic(bus, topic, take, { isolation: 'uncommitted', ...(ending && { ending }) })
   await scan(take)
-  await complete(last, emptyChanges(), add =>
+  await last.complete(add =>
     scan(({ partition }, records) => changesIn(records).changes.forEach(change => void add(change, partition))),
   )
   return {

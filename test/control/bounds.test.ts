@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
 import { type Change, changesIn, keyOf, readChange, writeChange } from '../../src/control/change.ts'
 import { Controls } from '../../src/control/controls.ts'
-import { complete, LastChanges, mostInForce } from '../../src/control/last-changes.ts'
+import { LastChanges, mostInForce } from '../../src/control/last-changes.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildPause, buildWithdrawal } from '../support/control.ts'
 import { collectGarbage } from '../support/garbage.ts'
@@ -71,6 +71,20 @@ const messages = (count: number, overrides: Partial<Change> = {}) =>
     buildWithdrawal({ kind: 'message', name: `default/${i}`, ...(overrides as object) }),
   )
 
+/** As many withdrawals of long names as have room, and one more. */
+function fill(mostExcess?: number) {
+  const last = new LastChanges(1, isOver, mostExcess)
+  const changes: Change[] = []
+  while (!last.isOverfull) {
+    const name = `default/${changes.length}`.padEnd(1_000, 'x')
+    changes.push(buildWithdrawal({ kind: 'message', name }))
+    last.add(changes.at(-1)!, 0)
+  }
+  return { last, changes, excess: changes.at(-1)! }
+}
+
+const another = buildWithdrawal({ kind: 'tenant', name: 'x'.repeat(1_000) })
+
 describe('more withdrawals than fit', () => {
   test('are known to be missing', () => {
     const last = new LastChanges(1, isOver)
@@ -93,10 +107,42 @@ describe('more withdrawals than fit', () => {
   })
 
   test('of long names are known to be missing earlier', () => {
-    const last = new LastChanges(1, isOver)
-    for (const change of messages(30_000)) last.add({ ...change, name: change.name.padEnd(1_000, 'x') }, 0)
+    expect(fill().changes.length).toBeLessThan(20_000)
+  })
+
+  test('are missing until each of them has ended', () => {
+    const { last, excess } = fill()
+    last.add(another, 0)
+    last.add({ ...excess, begins: false }, 0)
     expect(last.isOverfull).toBe(true)
-    expect([...last].length).toBeLessThan(20_000)
+    last.add({ ...another, begins: false }, 0)
+    expect(last.isOverfull).toBe(false)
+  })
+
+  test('are missing for good if they are too many to know when all have ended', async () => {
+    const { last, excess } = fill(1)
+    last.add(another, 0)
+    for (const change of [excess, another]) last.add({ ...change, begins: false }, 0)
+    await last.complete(async () => {})
+    expect(last.isOverfull).toBe(true)
+  })
+
+  test('are not completed with what ends during the second reading', async () => {
+    const { last, changes, excess } = fill()
+    last.add(another, 0)
+    for (const change of changes.slice(0, 10)) last.add({ ...change, begins: false }, 0)
+    await last.complete(async take => {
+      for (const change of [excess, another]) take(change, 0)
+      last.add({ ...another, begins: false }, 0)
+    })
+    expect([last.isOverfull, last.has(excess), last.has(another)]).toEqual([false, true, false])
+  })
+
+  test('are not looked for in a second reading if there are none', async () => {
+    const last = new LastChanges(1, isOver)
+    last.add(buildWithdrawal(), 0)
+    await last.complete(() => expect.unreachable('it is read again'))
+    expect([...last]).toEqual([buildWithdrawal()])
   })
 
   test('are completed by a second reading once enough have ended', async () => {
@@ -104,7 +150,7 @@ describe('more withdrawals than fit', () => {
     const last = new LastChanges(1, isOver)
     for (const change of log) last.add(change, 0)
     expect([last.isOverfull, [...last].length]).toEqual([true, 0])
-    await complete(last, new LastChanges(1, isOver), async take => {
+    await last.complete(async take => {
       for (const change of log) take(change, 0)
     })
     expect([last.isOverfull, [...last].length]).toEqual([false, 1_000])

@@ -30,6 +30,7 @@ function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
   const clock = new ManualClock(anHour)
   const topic = {
     ...{ id: 'first', changes, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() },
+    readings: 0,
     /** Resolves when the reader is at the end. */
     reached: Promise.withResolvers<void>(),
     position: 0,
@@ -41,6 +42,7 @@ function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
       return topic.missing ? null : { id, partitions: topic.changes.length, leaderless }
     },
     async read(_topics: readonly string[], _from: unknown, onRecords: RecordsHandler) {
+      topic.readings++
       topic.readers.add(onRecords)
       for (const [partition, changes] of topic.changes.entries()) {
         await onRecords({ topic: 'control', partition }, changes.map(recordOf))
@@ -187,6 +189,26 @@ test('the log names a thousand changes one by one, and counts the others', async
   expect([log.length, log.at(-1)]).toEqual([1_001, '2000 more'])
   await clock.pass(20_000)
   expect(log).toHaveLength(1_001)
+})
+
+test('more than fits stops every command, and is read anew each half minute, until enough has ended', async () => {
+  const name = 'x'.repeat(1_000)
+  const changes = Array.from({ length: 16_000 }, (_, i) => buildWithdrawal({ kind: 'message', name: `${i}/${name}` }))
+  const { clock, topic, telemetry, following } = build({ changes: [changes] })
+  const told: string[] = []
+  telemetry.on('control.overfull', ({ reason }) => told.push(reason))
+  telemetry.on('control.available', () => told.push('available'))
+  const { controls } = await following
+  expect(told).toEqual([expect.stringContaining('nothing is sent: there are more than 100000 pauses')])
+  const { readings } = topic
+  await clock.pass(30_000)
+  expect([topic.readings, controls.overfull]).toEqual([readings, told[0]])
+  changes.splice(0, 8_000)
+  await clock.pass(4_000)
+  expect([topic.readings, topic.readers.size, controls.overfull]).toEqual([readings + 1, 1, null])
+  expect(told.slice(1)).toEqual(['available'])
+  await clock.pass(60_000)
+  expect(topic.readings).toBe(readings + 1)
 })
 
 test('a stop during the first read of the control topic leaves no reader', async () => {
