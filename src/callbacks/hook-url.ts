@@ -16,12 +16,12 @@ interface HookUrlOptions {
   onCorrelationDropped: () => void
 }
 
-const longestType = sendTypes.reduce((longest, type) => (type.length > longest.length ? type : longest), '')
+const longestType = 'x'.repeat(Math.max(...sendTypes.map(type => type.length)))
 
 const marks = ['correlationId', 'tenant', 'campaign'] as const
 const unmarked = { correlationId: null, tenant: null, campaign: null, trace: null }
 
-/** The longest subject without optional parts, except for its account. */
+/** As long as the longest subject without optional parts, except for its account. */
 const largeSubject = { id: 2n ** 63n - 1n, type: longestType, ...unmarked, country: 'UA' }
 
 /**

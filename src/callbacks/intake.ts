@@ -52,7 +52,7 @@ export function createCallbackIntake(
     response: ServerResponse,
   ): Promise<IntakeOutcome> {
     // ignores Content-Type, because senders label JSON in many ways
-    if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) return 'too_large'
+    if (Number(request.headers['content-length']) > limits.bodyBytes) return 'too_large'
     if (request.headers.expect !== undefined) response.writeContinue()
     const bytes = await readBody(request, limits.bodyBytes, reserveFor(request, response))
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)

@@ -167,7 +167,6 @@ export class Controls {
 
   close(): void {
     this.#cancelTimer()
-    this.#listeners.clear()
   }
 
   #look(): void {

@@ -11,16 +11,16 @@ import { schemas } from '../../src/records/schemas.ts'
 import { createStatusWriter } from '../../src/records/status.ts'
 import { callback, hookSubject, noonMs } from '../support/callbacks.ts'
 
-const ofMessage: CallbackOrigin = { kind: 'message', subject: { ...hookSubject(), issuedAt: noonMs - 1000 } }
+const ofMessage = { kind: 'message', subject: { ...hookSubject(), issuedAt: noonMs - 1000 } } as const
 const ofAccount: CallbackOrigin = { kind: 'account', account: 'shop' }
 
-function parse(body: Record<string, unknown> | string, origin = ofMessage) {
+function parse(body: Record<string, unknown> | string, origin: CallbackOrigin = ofMessage) {
   const parsed = parseCallback(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
   if (typeof parsed === 'string') throw new Error(`refused: ${parsed}`)
   return statusEvent(origin, parsed, { receivedAt: noonMs, keyOf: () => '' })
 }
 
-function event(body: Record<string, unknown> | string, origin = ofMessage) {
+function event(body: Record<string, unknown> | string, origin: CallbackOrigin = ofMessage) {
   const result = parse(body, origin)
   if (!result.ok) throw new Error(`refused: ${result.reason}`)
   return result.event
@@ -40,6 +40,18 @@ describe('a callback of one message', () => {
     expect(JSON.stringify({ ...told, id: null })).not.toContain('111')
     expect(event({ success: true, status: 'READ', phone, duration: 12 })).toMatchObject({ duration: 12 })
   })
+
+  test.each(['1.152921504606847e18', '"1152921504606847000"', '1152921504606846976', '"1.152921504606847e+18"'])(
+    'belongs to the message of its address if its id is %s, which has lost digits in a program that keeps numbers as doubles',
+    written => {
+      const subject = { ...ofMessage.subject, id: 2n ** 60n + 1n }
+      expect(event(`{"success":true,"id":${written}}`, { kind: 'message', subject })).toMatchObject({ id: subject.id })
+      const other = { ...subject, id: 2n ** 60n + 1_000n }
+      expect(parse(`{"success":true,"id":${written}}`, { kind: 'message', subject: other })).toMatchObject({
+        reason: 'other_id',
+      })
+    },
+  )
 
   test('becomes an event with all data of its body and its address', () => {
     const body = callback({

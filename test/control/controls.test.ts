@@ -71,10 +71,12 @@ test('a command waits or is withdrawn exactly if a change in force says so, what
             ...(correlationId ? [`correlation_id/${correlationId}`] : []),
             ...(tenant ? [`tenant/${tenant}`] : []),
           ]
-          const since = clock.now() - 50_000
           const withdrawals = keys.flatMap(key => model.get(`withdrawn/${key}`) ?? [])
-          const withdrawn = withdrawals.find(({ until }) => until === null || since <= until)
-          expect(controls.withdrawing(sent, since)).toEqual(withdrawn ?? null)
+          for (const since of withdrawals.flatMap(({ until }) => (until === null ? clock.now() : [until, until + 1]))) {
+            const withdrawn = withdrawals.find(({ until }) => until === null || since <= until)
+            expect(controls.withdrawing(sent, since)).toEqual(withdrawn ?? null)
+          }
+          if (withdrawals.length === 0) expect(controls.withdrawing(sent, clock.now())).toBe(null)
         }
         for (const kind of pausableKinds)
           expect(controls.count('paused', kind)).toBe(
@@ -163,6 +165,7 @@ test('quiet hours pause all but the most urgent topic of their account from the 
     [null, null],
   ])
   await clock.pass(at('13:30') - clock.now() - 1)
+  controls.replaceWith(new LastChanges(1, () => false))
   expect(told).toHaveLength(1)
   await clock.pass(1)
   expect(told.slice(1)).toEqual([{ ...change, begins: false }])

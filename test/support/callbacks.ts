@@ -82,7 +82,7 @@ const patience = { headersMs: 60_000, requestMs: 120_000, publishMs: 60_000 }
 /** Starts a receiver on a free port. It is closed at the end of the test. */
 export async function receiverBench(
   limits: ReceiverOptions['limits'] = {},
-  options: Partial<Pick<ReceiverOptions, 'healthy' | 'clock' | 'port' | 'keepAliveMs'>> = {},
+  options: Partial<Pick<ReceiverOptions, 'healthy' | 'clock' | 'port' | 'keepAliveMs' | 'keyOf'>> = {},
 ) {
   const bench = tokenBench()
   const bus = recordingPublish()
