@@ -150,6 +150,10 @@ export function endOf({ effect, until }: Change, { maxAgeMs, horizonMs }: Comman
   return Math.ceil((until + (effect === 'withdrawn' ? horizonMs + maxAgeMs : 0)) / 1000) * 1000
 }
 
+/** Whether it ends its scope, or has ended by itself. */
+export const isOver = (change: Change, life: CommandLife, now: number): boolean =>
+  !change.begins || endOf(change, life) <= now
+
 /** Says in one line what is paused or withdrawn, by whom, until when, and why. */
 export const changeText = (change: Change): string => `${nameOf(change)} is ${change.effect} ${whyOf(change)}`
 

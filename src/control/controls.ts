@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { PauseKind, WithdrawalKind } from '../vocabulary/control.ts'
-import { type Change, endOf, keyOf, type Withdrawal } from './change.ts'
+import { type Change, endOf, isOver, keyOf, type Withdrawal } from './change.ts'
 import { ControlRoom, type LastChanges, mostBytesInForce, mostInForce } from './last-changes.ts'
 import { type QuietHours, quietHoursOf } from './quiet-hours.ts'
 
@@ -121,8 +121,7 @@ export class Controls {
 
   apply(change: Change): void {
     const known = this.#changesOf(change).get(change.name)
-    const end = this.#endOf(change)
-    const isInForce = change.begins && end > this.#clock.now()
+    const isInForce = !isOver(change, this.#settings.commands.maxAgeMs, this.#clock.now())
     if (isInForce ? known && isSame(known, change) : !known) return
     if (known) this.#room.release(known)
     this.#changesOf(change).delete(change.name)
@@ -132,7 +131,7 @@ export class Controls {
     }
     if (isInForce) {
       this.#changesOf(change).set(change.name, change)
-      this.#lookAt(end)
+      this.#lookAt(this.#endOf(change))
     }
     this.#tell(isInForce ? change : { ...change, begins: false })
   }

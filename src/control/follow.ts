@@ -3,7 +3,7 @@ import { type Clock, limited, sleep } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { Told } from '../told.ts'
-import { type Change, changesIn, endOf, requireReadable } from './change.ts'
+import { type Change, changesIn, isOver, requireReadable } from './change.ts'
 import { Controls } from './controls.ts'
 import { LastChanges, type TakeChange } from './last-changes.ts'
 
@@ -18,8 +18,8 @@ export interface FollowControlsOptions {
 const lookMs = 4_000
 /** Time-out of each of these checks. */
 const checkMs = 4_000
-/** Retry interval while the topic cannot be read, and of reading anew what did not fit. */
-const retryMs = 30_000
+/** Interval of reading anew what did not fit. */
+const rereadMs = 30_000
 /** Time-out for reading the topic to its end, from the last progress on. */
 const stallMs = 10_000
 /** Most changes that are logged one by one between two looks. */
@@ -45,12 +45,11 @@ export class FollowedControls {
   readonly controls: Controls
   readonly #options: FollowControlsOptions
   readonly #topic: string
-  #reader: Reader | null = null
-  /** State of the topic when the reader began. */
-  #known: TopicLook | null = null
+  /** The reader, and the state of the topic when it began. */
+  #current: { reader: Reader; look: TopicLook } | null = null
   /** When the topic was last read to its end, and when it was last read from its beginning; monotonic milliseconds. */
   #seenAt: number
-  #readAt = 0
+  #readAt!: number
   #catchingUp: Promise<void> | null = null
   /** Why the topic cannot be read now. */
   readonly #trouble = new Told()
@@ -98,7 +97,7 @@ export class FollowedControls {
     this.#isClosed = true
     this.#cancelLook()
     this.controls.close()
-    await this.#reader?.close()
+    await this.#current?.reader.close()
   }
 
   #lookLater(ms: number): void {
@@ -125,25 +124,25 @@ export class FollowedControls {
     if (this.#isClosed) return
     if (this.#trouble.isNew(error.message))
       this.#options.telemetry.emit('control.unavailable', { topic: this.#topic, error })
-    this.#lookLater(this.#reader === null ? retryMs : lookMs)
+    this.#lookLater(lookMs)
   }
 
   /** What did not fit is read anew, since some of the rest may have ended. */
   #isRead({ id, partitions }: TopicLook): boolean {
     const { clock } = this.#options
-    if (this.controls.overfull !== null && clock.monotonic() - this.#readAt > retryMs) return false
-    return this.#reader !== null && this.#known?.id === id && this.#known.partitions === partitions
+    if (this.controls.overfull !== null && clock.monotonic() - this.#readAt > rereadMs) return false
+    const known = this.#current?.look
+    return known?.id === id && known.partitions === partitions
   }
 
   /** Reads the topic from its beginning; its content replaces everything known. */
   async #read(look: TopicLook): Promise<void> {
     const { clock, settings } = this.#options
-    await this.#reader?.close()
-    this.#reader = null
-    const isOver = (change: Change) => !change.begins || endOf(change, settings.commands) <= clock.now()
-    const last = new LastChanges(look.partitions, isOver)
-    let take = last.add.bind(last)
-    const begun = await this.#caughtUp((...args) => void take(...args))
+    await this.#current?.reader.close()
+    this.#current = null
+    const last = new LastChanges(look.partitions, change => isOver(change, settings.commands, clock.now()))
+    let take: TakeChange = (change, partition) => void last.add(change, partition)
+    const begun = await this.#caughtUp((...args) => take(...args))
     try {
       await last.complete(async add => (await this.#caughtUp(add)).close())
     } catch (error) {
@@ -151,12 +150,8 @@ export class FollowedControls {
       throw error
     }
     if (this.#isClosed) return begun.close()
-    take = change => {
-      this.controls.apply(change)
-      return true
-    }
-    this.#reader = begun
-    this.#known = look
+    take = change => this.controls.apply(change)
+    this.#current = { reader: begun, look }
     this.#readAt = clock.monotonic()
     this.controls.replaceWith(last, `${this.#topic}, which no longer contains it`)
   }
@@ -207,7 +202,7 @@ export class FollowedControls {
   /** @throws BusUnavailable when the reading does not reach the present end of the topic in time */
   async #requireEnd(): Promise<void> {
     const { clock } = this.#options
-    this.#catchingUp ??= this.#reader!.caughtUp().finally(() => {
+    this.#catchingUp ??= this.#current!.reader.caughtUp().finally(() => {
       this.#catchingUp = null
     })
     const late = () => new BusUnavailable(`reading ${this.#topic} is behind its end for ${checkMs / 1000} s`)

@@ -6,8 +6,8 @@ import {
   type Change,
   type CommandLife,
   changesIn,
-  endOf,
   isDeletion,
+  isOver,
   keyOf,
   requireReadable,
   type Withdrawn,
@@ -37,15 +37,15 @@ export async function readControl(bus: Bus, settings: Settings, ending?: AbortSi
   const look = await bus.lookAt(topic)
   requireReadable(topic, look)
   const now = Date.now()
-  const isOver = (change: Change) => !change.begins || endOf(change, settings.commands) <= now
-  const last = new LastChanges(look.partitions, isOver)
+  const isPast = (change: Change) => isOver(change, settings.commands, now)
+  const last = new LastChanges(look.partitions, isPast)
   const over = new Map<string, Withdrawn>()
   const take: RecordsHandler = ({ partition }, records) => {
     for (const change of changesIn(records).changes) {
       if (!last.add(change, partition)) continue
       const { effect, kind, name } = change
       const key = keyOf(change)
-      if (effect === 'paused' || !isOver(change) || isDeletion(change)) over.delete(key)
+      if (effect === 'paused' || !isPast(change) || isDeletion(change)) over.delete(key)
       else if (over.size < mostOver) over.set(key, { effect, kind, name })
     }
   }

@@ -44,9 +44,9 @@ describe('the leader of a group', () => {
     ],
     [
       'trusts the newest generation, whoever tells of it first',
-      { a: 2 },
-      { M: subscription('a', 'a0', 5), N: subscription('a', 'a0 a1', 4) },
-      { M: 'a0', N: 'a1' },
+      { a: 1 },
+      { N: subscription('a', 'a0', 5), M: subscription('a', 'a0', 4) },
+      { M: '', N: 'a0' },
     ],
     [
       'spreads each topic over the members',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { BusRecord, RecordsHandler } from '../../src/bus/port.ts'
+import { type BusRecord, BusUnavailable, type RecordsHandler } from '../../src/bus/port.ts'
 import { loadSettings } from '../../src/config/index.ts'
-import { type Change, keyOf, writeChange } from '../../src/control/change.ts'
+import { type Change, keyOf, type Withdrawal, writeChange } from '../../src/control/change.ts'
 import { followControls } from '../../src/control/follow.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { anHour, ManualClock, settled } from '../support/clock.ts'
@@ -31,6 +31,8 @@ function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
   const topic = {
     ...{ id: 'first', changes, missing, leaderless: [] as number[], readers: new Set<RecordsHandler>() },
     readings: 0,
+    /** Called with the number of each reading, before it; it may throw. */
+    onRead: (_reading: number) => {},
     /** Resolves when the reader is at the end. */
     reached: Promise.withResolvers<void>(),
     position: 0,
@@ -42,7 +44,7 @@ function build({ changes = [[buildPause()]], ...options }: TopicOptions = {}) {
       return topic.missing ? null : { id, partitions: topic.changes.length, leaderless }
     },
     async read(_topics: readonly string[], _from: unknown, onRecords: RecordsHandler) {
-      topic.readings++
+      topic.onRead(++topic.readings)
       topic.readers.add(onRecords)
       for (const [partition, changes] of topic.changes.entries()) {
         await onRecords({ topic: 'control', partition }, changes.map(recordOf))
@@ -77,6 +79,70 @@ test('a start that fails on the control topic leaves no timer and no reader', as
   await expect(following).rejects.toThrow('pauses and withdrawals on control: nothing could be read for 10 s')
   expect(topic.readers.size).toBe(0)
   expect(clock.pending).toBe(0)
+  topic.reached.reject(new Error('the reader is closed')) // which nobody waits for
+  await settled()
+})
+
+test('a start fails if the reading fails before the end of the topic', async () => {
+  const { topic, following } = build({ caughtUp: false })
+  topic.reached.reject(new BusUnavailable('no broker answers'))
+  await expect(following).rejects.toThrow('no broker answers')
+  expect(topic.readers.size).toBe(0)
+})
+
+test('a topic whose reading failed is read anew, even if it looks as before', async () => {
+  const { clock, topic, following, paused, write } = build()
+  await following
+  topic.onRead = () => {
+    throw new Error('not authorized')
+  }
+  topic.id = 'second'
+  await clock.pass(4_000)
+  expect((await following).trouble).toContain('not authorized')
+  Object.assign(topic, { id: 'first', onRead: () => {} })
+  await clock.pass(4_000)
+  expect((await following).trouble).toBe(null)
+  await write(buildPause({ name: 'late' }))
+  expect(await paused()).toEqual(['topic/bulk', 'topic/late'])
+})
+
+test('nothing is told of what fails after the end', async () => {
+  const { clock, topic, following, log } = build()
+  const followed = await following
+  topic.reached = Promise.withResolvers()
+  await clock.pass(5_000)
+  await followed.close()
+  await clock.pass(10_000)
+  expect([log, clock.pending]).toEqual([['topic/bulk paused'], 0])
+})
+
+const longNamed = (count: number, overrides: Partial<Withdrawal> = {}) =>
+  Array.from({ length: count }, (_, i) =>
+    buildWithdrawal({ kind: 'message', name: `${i}/${'x'.repeat(1_000)}`, ...overrides }),
+  )
+
+test('what had no room while the topic was read, and has it at the end, is in force', async () => {
+  const changes = [...longNamed(15_600), ...longNamed(200, { begins: false })]
+  const { following, topic } = build({ changes: [changes] })
+  const { controls } = await following
+  expect([controls.overfull, controls.count('withdrawn', 'message'), topic.readers.size]).toEqual([null, 15_400, 1])
+})
+
+test('if what had no room cannot be read again, no reader is left, and the topic is read anew', async () => {
+  const changes = [...longNamed(15_600), ...longNamed(200, { begins: false })]
+  const { clock, following, topic } = build({ changes: [changes] })
+  topic.onRead = reading => {
+    if (reading === 2) throw new Error('not authorized')
+  }
+  const { controls } = await following
+  expect([controls.count('withdrawn', 'message'), topic.readers.size]).toEqual([0, 0])
+  await clock.pass(4_000)
+  expect([controls.count('withdrawn', 'message'), topic.readers.size]).toEqual([15_400, 1])
+})
+
+test('withdrawals that are over take no room', async () => {
+  const { following } = build({ changes: [longNamed(15_600, { until: Date.UTC(2020, 0) })] })
+  expect((await following).controls.overfull).toBe(null)
 })
 
 test('a start goes on as long as reading advances, however long it takes', async () => {
@@ -180,20 +246,27 @@ test('each change is told with its kind, and what cannot be read, and the end of
   expect(told).toEqual([['control.available', { topic: 'control' }]])
 })
 
-test('the log names a thousand changes one by one, and counts the others', async () => {
-  const changes = Array.from({ length: 3_000 }, (_, i) => buildPause({ kind: 'tenant', name: `tenant-${i}` }))
-  const { clock, following, log, telemetry } = build({ changes: [changes] })
+test.each([
+  [1_000, []],
+  [1_001, ['1 more']],
+  [3_000, ['2000 more']],
+])('of %d changes the log names a thousand one by one, and counts the others', async (count, more) => {
+  const changes = Array.from({ length: count }, (_, i) => buildPause({ kind: 'tenant', name: `tenant-${i}` }))
+  const { clock, following, log, telemetry, write } = build({ changes: [changes] })
   telemetry.on('control.crowded', ({ count }) => log.push(`${count} more`))
   await following
   await clock.pass(5_000)
-  expect([log.length, log.at(-1)]).toEqual([1_001, '2000 more'])
+  expect([log.length, log.slice(1_000)]).toEqual([1_000 + more.length, more])
   await clock.pass(20_000)
-  expect(log).toHaveLength(1_001)
+  for (let i = 0; i < 1_000; i++) await write(buildResume({ kind: 'tenant', name: `tenant-${i}` }))
+  await clock.pass(20_000)
+  expect(log.slice(1_000 + more.length)).toEqual(
+    Array.from({ length: 1_000 }, (_, i) => `tenant/tenant-${i} goes on, by olena`),
+  )
 })
 
 test('more than fits stops every command, and is read anew each half minute, until enough has ended', async () => {
-  const name = 'x'.repeat(1_000)
-  const changes = Array.from({ length: 16_000 }, (_, i) => buildWithdrawal({ kind: 'message', name: `${i}/${name}` }))
+  const changes: Change[] = longNamed(15_600)
   const { clock, topic, telemetry, following } = build({ changes: [changes] })
   const told: string[] = []
   telemetry.on('control.overfull', ({ reason }) => told.push(reason))
@@ -203,7 +276,7 @@ test('more than fits stops every command, and is read anew each half minute, unt
   const { readings } = topic
   await clock.pass(30_000)
   expect([topic.readings, controls.overfull]).toEqual([readings, told[0]])
-  changes.splice(0, 8_000)
+  changes.splice(0, 1_000)
   await clock.pass(4_000)
   expect([topic.readings, topic.readers.size, controls.overfull]).toEqual([readings + 1, 1, null])
   expect(told.slice(1)).toEqual(['available'])
@@ -215,7 +288,7 @@ test('a stop during the first read of the control topic leaves no reader', async
   const { clock, topic, following, catchUp } = build({ missing: true, caughtUp: false })
   const followed = await following
   topic.missing = false
-  await clock.pass(30_000)
+  await clock.pass(4_000)
   expect(topic.readers.size).toBe(1)
   await followed.close()
   catchUp()
