@@ -121,7 +121,7 @@ export class Controls {
 
   apply(change: Change): void {
     const known = this.#changesOf(change).get(change.name)
-    const isInForce = !isOver(change, this.#settings.commands.maxAgeMs, this.#clock.now())
+    const isInForce = !isOver(change, this.#settings.commands, this.#clock.now())
     if (isInForce ? known && isSame(known, change) : !known) return
     if (known) this.#room.release(known)
     this.#changesOf(change).delete(change.name)

@@ -65,8 +65,8 @@ export async function readHistory(bus: Bus, { topics }: Settings, ending?: Abort
     (_, records) => {
       for (const record of records) {
         const deed = readDeed(record)
-        if (deed) deeds.push(deed)
-        else foreign++
+        if (deed === null) foreign++
+        else deeds.push(deed)
       }
       if (deeds.length > mostDeeds) deeds.splice(0, deeds.length - mostDeeds)
     },

@@ -109,8 +109,9 @@ export class LastChanges {
     return known !== undefined && !this.#isOver(known.change)
   }
 
+  /** Across several partitions, also those that are over. */
   *[Symbol.iterator](): Generator<Change> {
-    for (const { change } of this.#last.values()) if (!this.#isOver(change)) yield change
+    for (const { change } of this.#last.values()) yield change
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Bus, BusUnavailable, type OutgoingRecord, type RecordsHandler } from '../bus/port.ts'
-import { limited, systemClock } from '../clock.ts'
+import { type Clock, limited, systemClock } from '../clock.ts'
 
 /** Longer than the two seconds in which workers see a change. */
 const readBackMs = 5_000
@@ -8,7 +8,12 @@ const readBackMs = 5_000
  * Writes a change, the first of the records, and reads it back as workers do.
  * @throws Error when it is not confirmed, or not read back in time: workers may not see it
  */
-export async function writeAndReadBack(bus: Bus, topic: string, records: OutgoingRecord[]): Promise<void> {
+export async function writeAndReadBack(
+  bus: Pick<Bus, 'read' | 'publisher'>,
+  topic: string,
+  records: OutgoingRecord[],
+  clock: Clock = systemClock,
+): Promise<void> {
   const [change] = records
   const seen = Promise.withResolvers<void>()
   const take: RecordsHandler = (_, found) => {
@@ -21,7 +26,7 @@ export async function writeAndReadBack(bus: Bus, topic: string, records: Outgoin
   const publisher = await bus.publisher()
   try {
     await publisher.publish(records)
-    await limited(systemClock, readBackMs, seen.promise, () => new BusUnavailable(unseenText(topic)))
+    await limited(clock, readBackMs, seen.promise, () => new BusUnavailable(unseenText(topic)))
   } finally {
     await Promise.all([reader.close(), publisher.close()])
   }

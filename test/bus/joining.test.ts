@@ -11,8 +11,8 @@ import { codeOf, FakeCluster, refusal } from '../support/fake-cluster.ts'
 const tp = { topic: 'commands', partition: 0 }
 const announcement = { host: 'host-a', installation: {} }
 
-/** A process and brokers with an empty group. `fenced`: they check the generation of commits. `full`: they admit no member. `stuck`: the group assigns nothing. */
-function setUp({ fenced = true, full = false, stuck = false } = {}) {
+/** A process and brokers with an empty group. `fenced`: they check the generation of commits. `refused`: why they admit no member. `stuck`: the group assigns nothing. */
+function setUp({ fenced = true, refused = '', stuck = false } = {}) {
   const cluster = new FakeCluster()
   const { clock } = cluster
   const telemetry = new Telemetry()
@@ -38,7 +38,7 @@ function setUp({ fenced = true, full = false, stuck = false } = {}) {
   cluster.always('DescribeGroups', { groups: [{ groupState: 'Empty', protocolData: '', members: [] }] })
   if (fenced) cluster.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
   cluster.next('JoinGroup', new ProtocolError(codeOf('MEMBER_ID_REQUIRED'), null, { answer: { memberId: 'me-1' } }))
-  if (full) cluster.next('JoinGroup', refusal('GROUP_MAX_SIZE_REACHED'))
+  if (refused) cluster.next('JoinGroup', refusal(refused))
   cluster.next('JoinGroup', ({ 6: [{ metadata }] }: { 6: [{ metadata: Buffer }] }) => ({
     ...{ memberId: 'me-1', generationId: 1, leader: 'me-1', skipAssignment: false },
     members: [{ memberId: 'me-1', metadata }],
@@ -95,9 +95,14 @@ test.each([
 })
 
 test('a process that a full group refuses gives its member id back, and may try again', async () => {
-  const { join, cluster } = setUp({ full: true })
+  const { join, cluster } = setUp({ refused: 'GROUP_MAX_SIZE_REACHED' })
   await expect(join()).rejects.toThrow(BusUnavailable)
   expect(cluster.of('LeaveGroup').map(({ fields }) => fields)).toEqual([['workers', [{ memberId: 'me-1' }]]])
+})
+
+test('a process that its group refuses for its rights or settings is not told to try again', async () => {
+  const { join } = setUp({ refused: 'GROUP_AUTHORIZATION_FAILED' })
+  await expect(join()).rejects.toMatchObject({ name: 'GroupError', asks: 'refused' })
 })
 
 test('a process that is closed before it joins asks for nothing in the name of the group', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Owned } from '../../src/bus/membership/assignment.ts'
 import { GroupError, GroupMember, type GroupTransport } from '../../src/bus/membership/member.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
@@ -23,6 +24,8 @@ function buildGroup({ partitions = 2 } = {}) {
     const telemetry = new Telemetry()
     telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
     const requests: string[] = []
+    /** What it told the coordinator that it owns, at each join. */
+    const told: Owned[] = []
     let drain = Promise.resolve()
     let lookUp = () => Promise.resolve()
     let delay = Promise.resolve()
@@ -35,8 +38,12 @@ function buildGroup({ partitions = 2 } = {}) {
       return answer
     }
     const transport: GroupTransport = {
-      join: (memberId, owned, named) =>
-        send('join', () => group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, owned }, named)),
+      join: (memberId, owned, named) => {
+        told.push(owned)
+        return send('join', () =>
+          group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, owned }, named),
+        )
+      },
       sync: (of, assignment) => send('sync', () => group.sync(of, assignment)),
       heartbeat: of => send('heartbeat', () => group.heartbeat(of)),
       leave: memberId => send('leave', () => group.leave(memberId)),
@@ -65,6 +72,7 @@ function buildGroup({ partitions = 2 } = {}) {
       assignedNames,
       warnings,
       requests,
+      told,
       /** Delays the next join until this work is done. */
       drainBeforeJoin(work: Promise<void>) {
         drain = work
@@ -104,6 +112,16 @@ describe('a member of a group', () => {
     a!.drainBeforeJoin(new Promise(() => {})) // requests in flight
     await clock.pass(1_000)
     expect([a!.member.hasLease, a!.member.isMember]).toEqual([false, false])
+  })
+
+  test('owns nothing when it joins for the first time, and tells of what it owns when it joins again', async () => {
+    const { joined } = buildGroup()
+    const [a] = await joined('a')
+    await joined('b')
+    expect(a!.told.map(({ generation, partitions }) => [generation, partitions.length])).toEqual([
+      [-1, 0],
+      [1, 2],
+    ])
   })
 
   test('gets all partitions when it is alone, and shares them with new members', async () => {

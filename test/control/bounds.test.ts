@@ -72,8 +72,8 @@ const messages = (count: number, overrides: Partial<Change> = {}) =>
   )
 
 /** As many withdrawals of long names as have room, and one more. */
-function fill(mostExcess?: number) {
-  const last = new LastChanges(1, isOver, mostExcess)
+function fill(mostExcess?: number, partitions = 1) {
+  const last = new LastChanges(partitions, isOver, mostExcess)
   const changes: Change[] = []
   while (!last.isOverfull) {
     const name = `default/${changes.length}`.padEnd(1_000, 'x')
@@ -136,6 +136,20 @@ describe('more withdrawals than fit', () => {
       last.add({ ...another, begins: false }, 0)
     })
     expect([last.isOverfull, last.has(excess), last.has(another)]).toEqual([false, true, false])
+  })
+
+  test('are completed even if it is only one', async () => {
+    const { last, changes, excess } = fill()
+    last.add({ ...changes[0]!, begins: false }, 0)
+    await last.complete(async take => take(excess, 0))
+    expect([last.isOverfull, last.has(excess)]).toEqual([false, true])
+  })
+
+  test('stay missing across several partitions, where an older change may come last', () => {
+    const { last, changes, excess } = fill(undefined, 2)
+    for (const change of changes.slice(0, 200)) last.add({ ...change, reason: null }, 0)
+    last.add({ ...excess, begins: false, at: excess.at - 1 }, 1)
+    expect(last.isOverfull).toBe(true)
   })
 
   test('are not looked for in a second reading if there are none', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Publisher, Reader, RecordsHandler } from '../../src/bus/port.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import {
   type Change,
@@ -14,6 +15,7 @@ import { readControl } from '../../src/control/read.ts'
 import { recordsOf, withdrawnBy } from '../../src/control/withdraw.ts'
 import { writeAndReadBack } from '../../src/control/write.ts'
 import { openMemoryBus, publishAll } from '../support/bus.ts'
+import { ManualClock } from '../support/clock.ts'
 import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
 
 const dayMs = 86_400_000
@@ -165,6 +167,38 @@ describe('the control topic', () => {
     expect((await readAfter(changes.toReversed(), i => i)).inForce).toEqual([])
   })
 
+  test('with several partitions tells of no withdrawal as over that has begun anew', async () => {
+    const over = lasting({ at: long, until: long + dayMs })
+    for (const changes of [
+      [lasting(), over],
+      [over, lasting()],
+    ])
+      expect((await readAfter(changes, i => i)).over).toEqual([])
+  })
+
+  test('tells what had no room while it was read, and has it at the end', async () => {
+    const named = (count: number, begins: boolean) =>
+      Array.from({ length: count }, (_, i) => lasting({ kind: 'message', name: `${i}/${'x'.repeat(1_000)}`, begins }))
+    const control = await readAfter([...named(15_600, true), ...named(200, false)])
+    expect([control.inForce.length, control.overfull]).toEqual([15_400, null])
+  })
+
+  test('tells of quiet hours, and leaves no timer', async () => {
+    const { bus } = openMemoryBus(['control'])
+    const clockTime = (ms: number) => new Date(ms).toISOString().slice(11, 16)
+    const quietHours = `${clockTime(now - 3_600_000)}-${clockTime(now + 3_600_000)} UTC`
+    const overrides = { topics: { control: 'control' }, gateway: { quietHours } }
+    const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+    const before = timers()
+    const { inForce } = await readControl(bus, loadSettings({ env: {}, overrides }))
+    expect([inForce.map(keyOf), timers()]).toEqual([['quiet_hours/default'], before])
+  })
+
+  test('is read until its reader is asked to end', async () => {
+    const { bus } = openMemoryBus(['control'])
+    await expect(readControl(bus, settings, AbortSignal.abort(new Error('interrupted')))).rejects.toThrow('interrupted')
+  })
+
   test('is told with at most 10,000 withdrawals that are over', async () => {
     const ended = messages(10_500, { at: long, until: long + dayMs })
     const control = await readAfter([...ended, buildPause({ at: now })])
@@ -223,4 +257,39 @@ test('a change that the bus refuses is told as refused, and nothing is left open
   const written = writeAndReadBack(bus, 'control', [writeChange('control', lasting())])
   await expect(written).rejects.toMatchObject({ message: 'not enough replicas' })
   expect(open).toEqual([])
+})
+
+test('a change counts as written only once it is read back itself, within five seconds', async () => {
+  for (const isReadBack of [true, false]) {
+    const clock = new ManualClock()
+    const change = writeChange('control', lasting())
+    const [key, value] = [Buffer.from(change.key!), Buffer.from(change.value!)]
+    const reading = Promise.withResolvers<RecordsHandler>()
+    const opened = { close: async () => {}, publish: async () => {} }
+    const bus = {
+      read: async (_topics: readonly string[], _from: unknown, take: RecordsHandler) => {
+        reading.resolve(take)
+        return opened as unknown as Reader
+      },
+      publisher: async () => opened as unknown as Publisher,
+    }
+    let isWritten = false
+    const written = writeAndReadBack(bus, 'control', [change], clock).then(() => {
+      isWritten = true
+    })
+    written.catch(() => {})
+    const take = await reading.promise
+    const record = { offset: 0, timestamp: 0, headers: {}, key, value }
+    await take({ topic: 'control', partition: 0 }, [
+      { ...record, key: Buffer.from('tenant/acme') },
+      { ...record, value: Buffer.from('{}') },
+    ])
+    await clock.pass(4_999)
+    expect(isWritten).toBe(false)
+    if (isReadBack) await take({ topic: 'control', partition: 0 }, [record])
+    await clock.pass(1)
+    if (isReadBack) await written
+    else await expect(written).rejects.toThrow('control did not give it back within 5 s: workers may not see it')
+    expect(clock.pending).toBe(0)
+  }
 })
