@@ -55,6 +55,58 @@ describe('the memory of sessions', () => {
     expect(fill(third!)).toBe(records)
   })
 
+  test('is counted exactly, whatever sessions hold, measure, release and leave behind', () => {
+    const atMost = { records: 300, bytes: 1 << 18 }
+    const half = { records: total.records / 2, bytes: total.bytes / 2 }
+    const op = fc.record({
+      session: fc.nat(4),
+      kind: fc.constantFrom('hold', 'hold', 'go', 'end'),
+      bytes: fc.nat(9_000),
+    })
+    fc.assert(
+      fc.property(fc.array(op, { maxLength: 60 }), ops => {
+        const backlog = buildBacklog(atMost)
+        const shares = sharesOf(backlog, 5)
+        const sizes = shares.map(() => new Map<number, number>())
+        const ended = new Set<number>()
+        for (const [offset, { session, kind, bytes }] of ops.entries()) {
+          const [share, own] = [shares[session]!, sizes[session]!]
+          const [oldest = -1] = own.keys()
+          if (kind === 'hold') {
+            share.hold(recordAt(offset))
+            const size = share.made(recordAt(offset), bytes)
+            expect(size).toBe(ended.has(session) ? 0 : 200 + bytes)
+            if (size > 0) own.set(offset, size)
+          } else if (kind === 'end') {
+            share.end()
+            ended.add(session)
+            own.clear()
+          } else {
+            share.letGo(oldest)
+            own.delete(oldest)
+          }
+          expect([...own.keys()].every(offset => share.has(offset))).toBe(true)
+        }
+        const sum = (own: Map<number, number>) => [...own.values()].reduce((sum, size) => sum + size, 0)
+        const held = {
+          records: sizes.reduce((all, own) => all + own.size, 0),
+          bytes: sizes.reduce((all, own) => all + sum(own), 0),
+        }
+        const live = Math.max(1, shares.length - ended.size)
+        for (const [i, share] of shares.entries()) {
+          const own = { records: sizes[i]!.size, bytes: sum(sizes[i]!) }
+          for (const unit of ['records', 'bytes'] as const) {
+            const least = Math.min(atMost[unit], half[unit] / live)
+            const most = Math.min(atMost[unit], Math.max(least, (half[unit] - held[unit] + own[unit]) * 0.75))
+            expect([share.least[unit], share.most[unit]]).toEqual([least, most])
+          }
+          const used = Math.max(own.records / share.most.records, own.bytes / share.most.bytes)
+          expect([share.isOver, share.isHalfEmpty]).toEqual([used >= 1, used <= 0.5])
+        }
+      }),
+    )
+  })
+
   test('is bounded in records and bytes for any number of sessions', () => {
     const take = fc.record({ session: fc.nat(19), bytes: fc.integer({ min: 1, max: 20_000 }), go: fc.boolean() })
     fc.assert(

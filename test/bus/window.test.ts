@@ -161,11 +161,15 @@ describe('the checkpoint', () => {
         })
   })
 
-  test.each(['2;tag;1;AQ==', '10;of another shape'])(
+  test.each([
+    ['2;tag;1;AQ==', '2'],
+    ['10;of another shape', '10'],
+    ['12345678901;', '123456789'],
+  ])(
     'of a newer busgate ("%s") is refused, with the advice to use that version and not to reset the offset',
-    metadata => {
+    (metadata, version) => {
       expect(() => unpackCheckpoint(42, metadata)).toThrow(
-        /offset 42 was written by a newer busgate.*go back to the newer busgate; do not reset the offset/,
+        `offset 42 was written by a newer busgate (version ${version}, this one reads 1): go back to the newer busgate; do not reset the offset`,
       )
     },
   )
@@ -174,7 +178,7 @@ describe('the checkpoint', () => {
     'written by another program ("%s") is refused, with advice',
     metadata => {
       expect(() => unpackCheckpoint(42, metadata)).toThrow(
-        /offset 42 .*did not write.*kafka\.groupId.*reset the offset/,
+        `offset 42 carries metadata that busgate did not write ("${metadata}"); use another kafka.groupId for the worker, or reset the offset`,
       )
     },
   )
