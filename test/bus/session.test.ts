@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
 import type { PartitionSession } from '../../src/bus/session/session.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord } from '../support/bus.ts'
 import { settled } from '../support/clock.ts'
 import {
@@ -46,6 +47,32 @@ test.each([
   const { session } = await buildOwner(log, { known }).open()
   expect(session.position).toBe(position)
   expect(session.taken!.stale).toBe(position === 3)
+})
+
+test.each([
+  ['those of another process, sent or doubted', 'another process', 2],
+  ['none of its own', 'this process', 0],
+])('a session counts as doubts that it took over %s', async (_, tag, count) => {
+  const log = buildLog(2)
+  log.committed = { offset: 0, metadata: `1;${tag};8;DQ==` } // 0 is in flight, 1 in doubt
+  const { session } = await buildOwner(log).open()
+  expect(session.doubtsTakenOver).toBe(count)
+})
+
+test('an error of the listener is told with its place, and ends the session alone', async () => {
+  const telemetry = new Telemetry()
+  const faults: unknown[] = []
+  telemetry.on('fault.contained', ({ handling, place }) => faults.push([handling, place]))
+  const { open, listener, losses } = buildOwner(buildLog(2), { telemetry })
+  Object.assign(listener, {
+    records: () => {
+      throw new TypeError('a bug')
+    },
+  })
+  const { session, deliver } = await open()
+  deliver()
+  expect([faults, losses]).toEqual([[['partition', { topic: 'commands', partition: 0, offset: 2 }]], ['handle: a bug']])
+  expect(session.alive).toBe(false)
 })
 
 test('the last settled records are read again as history, and take no room', async () => {
