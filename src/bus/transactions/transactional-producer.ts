@@ -34,7 +34,7 @@ type OpenState = 'Ongoing' | 'PrepareCommit' | 'PrepareAbort' | 'PrepareEpochFen
 const openStates: OpenState[] = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
 
 /** A generation that no group reaches. */
-const strayMember: CommittingMember = { memberId: 'busgate-fencing-check', generation: 2 ** 31 - 2, instanceId: null }
+const strayMember: CommittingMember = { memberId: 'busgate-fencing-check', generation: 0x7fff_fffe, instanceId: null }
 const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID'])
 const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 /** More than the number of rebalances possible between two attempts. */

@@ -381,6 +381,8 @@ describe('a producer', () => {
     const { brokers, producer } = await setUp()
     brokers.next('TxnOffsetCommit', refusal('INVALID_PRODUCER_EPOCH'), refusal('ILLEGAL_GENERATION'))
     await producer.proveFencing(commands)
+    const noGroupReaches = 2_147_483_646
+    expect(brokers.of('TxnOffsetCommit').map(({ fields }) => fields[4])).toEqual([noGroupReaches, noGroupReaches])
     await producer.commit(buildCommit())
   })
 
