@@ -192,8 +192,10 @@ test('a topic that is read anew for more than nine seconds counts as not seen si
   expect([topic.readers.size, clock.pending]).toEqual([0, 0])
 })
 
-test('a start fails if no broker describes the control topic in time', async () => {
+test('a start fails if no broker describes the control topic in time, and waits for no quiet hours', async () => {
   const clock = new ManualClock(anHour)
+  const overrides = { topics: { control: 'control' }, gateway: { quietHours: '21:00-09:00 UTC' } }
+  const settings = loadSettings({ env: {}, overrides })
   const bus = { lookAt: () => new Promise<never>(() => {}), read: () => expect.unreachable() }
   const following = followControls({ bus, settings, clock, telemetry: new Telemetry() })
   const refused = expect(following).rejects.toMatchObject({
