@@ -105,6 +105,7 @@ export class Controls {
   /** The withdrawal that applies to a command appended at `since`, milliseconds since 1970; null if it may be sent. */
   withdrawing(command: Sendable, since: number): Withdrawal | null {
     const { message, campaign, correlation_id, tenant } = this.#withdrawn
+    if (message.size + campaign.size + correlation_id.size + tenant.size === 0) return null // asked for each command
     const own = [
       message.get(`${command.account}/${command.idText}`),
       command.campaign === null ? undefined : campaign.get(command.campaign),

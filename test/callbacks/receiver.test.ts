@@ -1,8 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { callback, dayMs, eventually, post, postHead, rawConnection, receiverBench } from '../support/callbacks.ts'
-import { buildTrace } from '../support/traces.ts'
-import { startTracing } from '../support/tracing.ts'
 
 describe('a callback of one message', () => {
   test('is answered 200 and becomes a status event', async () => {
@@ -121,25 +119,6 @@ test('a callback on which busgate itself fails is answered 503, and the next one
   Object.defineProperty(bench, 'keys', { value: keys })
   expect((await post(url)).status).toBe(200)
   expect(bench.events()).toHaveLength(1)
-})
-
-test('each callback is a span that tells whether it was kept, and why not, in the trace of its command', async () => {
-  const { spans } = startTracing()
-  const bug = () => {
-    throw new TypeError('a bug')
-  }
-  const [bench, broken] = [await receiverBench(), await receiverBench({}, { keyOf: bug })]
-  const trace = buildTrace()
-  await post(bench.url({ trace }))
-  await post(bench.url(), '{')
-  bench.bus.fail = new Error('not enough replicas')
-  await post(bench.url())
-  expect((await post(broken.url())).status).toBe(503)
-  const outcomes = spans('POST /hooks').map(({ attributes }) => attributes['busgate.outcome'])
-  expect(outcomes).toEqual(['kept', 'bad_json', 'not_published', 'failed'])
-  expect(spans('POST /hooks').map(span => span.spanContext().traceId === trace.traceId)).toEqual([
-    ...[true, false, false, false],
-  ])
 })
 
 describe("a callback to an account's address", () => {

@@ -1,6 +1,7 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { describe, expect, test } from 'vitest'
 import { callbackSpan, envelopeSpan, processSpan, sendSpan } from '../../src/telemetry/trace.ts'
+import { post, receiverBench } from '../support/callbacks.ts'
 import { buildTrace } from '../support/traces.ts'
 import { startTracing } from '../support/tracing.ts'
 
@@ -113,5 +114,24 @@ describe('with an OpenTelemetry SDK,', () => {
       status: { code: SpanStatusCode.ERROR },
       attributes: { 'busgate.outcome': 'not_published' },
     })
+  })
+
+  test('each callback is a span that tells whether it was kept, and why not, in the trace of its command', async () => {
+    const { spans } = startTracing()
+    const bug = () => {
+      throw new TypeError('a bug')
+    }
+    const [bench, broken] = [await receiverBench(), await receiverBench({}, { keyOf: bug })]
+    const trace = buildTrace()
+    await post(bench.url({ trace }))
+    await post(bench.url(), '{')
+    bench.bus.fail = new Error('not enough replicas')
+    await post(bench.url())
+    expect((await post(broken.url())).status).toBe(503)
+    const outcomes = spans('POST /hooks').map(({ attributes }) => attributes['busgate.outcome'])
+    expect(outcomes).toEqual(['kept', 'bad_json', 'not_published', 'failed'])
+    expect(spans('POST /hooks').map(span => span.spanContext().traceId === trace.traceId)).toEqual([
+      ...[true, false, false, false],
+    ])
   })
 })
