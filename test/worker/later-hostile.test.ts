@@ -215,6 +215,21 @@ test('a damaged batch of the table is told of when the table is read', async () 
   ])
 })
 
+test('what waited on another table is told of, once for each owner, and only if something did', async () => {
+  const { put, pass, takeOver, in: at, telemetry, broker } = await startWorld()
+  broker.createTopics([{ topic: 'other', partitions: 1 }])
+  const told: string[] = []
+  telemetry.on('bus.log', ({ level, message }) => void (level === 'error' && told.push(message)))
+  put('bulk', commandsFrom(1, 1, { notBefore: at(hour) }))
+  await pass(1_000)
+  put('bulk', commandsFrom(2, 1)) // commits where to read the table from
+  await pass(1_000)
+  await takeOver()
+  expect(told).toEqual([])
+  await takeOver({ settings: { topics: { later: 'other' } } })
+  expect(told).toEqual([expect.stringMatching(/^Commands of bulk\/0 waited on another topic than other as it is now:/)])
+})
+
 test('waits on a table of another name, after one whose log was longer', async () => {
   const { put, pass, ids, takeOver, in: at, broker } = await startWorld()
   broker.createTopics([{ topic: 'other', partitions: 1 }])

@@ -30,6 +30,7 @@ export async function load(session: Session, { table, rows: all }: { table: Late
   // what is remembered of another table says nothing of this one
   const [of, ...memo] = session.memo?.split(':') ?? []
   const [known, from] = of === identity ? memo : []
+  if (of !== undefined && of !== identity && memo[0] !== nothing) table.tellReplaced(session)
   if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0 }
   const low = Number(from ?? 0)
   let partition = known === undefined ? null : Number(known)

@@ -126,6 +126,16 @@ export class LaterTable {
     }
   }
 
+  /** Tells that commands of this partition waited on another table, by what its last owner says. */
+  tellReplaced({ topic, partition }: TopicPartition): void {
+    this.#telemetry.emit('bus.log', {
+      level: 'error',
+      message:
+        `Commands of ${topic}/${partition} waited on another topic than ${this.topic} as it is now: they are not sent and have no ` +
+        'result. If it was renamed, name it in topics.later again; if it was made anew, write them again.',
+    })
+  }
+
   #tellDamage(partition: number, { message }: Unreadable): void {
     this.#telemetry.emit('bus.log', {
       level: 'error',
