@@ -290,20 +290,24 @@ test('a released copy that a reset skips ends with a dead letter of its own', as
   )
 })
 
-test('a command whose copy the log lost is not sent after a reset', async () => {
-  const { put, pass, ids, takeOver, in: at, broker, reset, control, outcomes } = await startWorld()
-  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
-  await pass(1_000)
-  const end = broker.end({ topic: 'bulk', partition: 0 })
-  control(buildPause({ kind: 'topic', name: 'bulk' }))
-  await pass(2 * minute, 1_000)
-  await takeOver({ meanwhile: () => broker.cut({ topic: 'bulk', partition: 0 }, { end }) })
-  await pass(10_000, 1_000)
-  await takeOver({ meanwhile: () => reset(0) })
-  control(buildResume({ kind: 'topic', name: 'bulk' }))
-  await pass(30_000, 1_000)
-  expect([ids(), outcomes()]).toEqual([[], []])
-})
+test.each([1, 3])(
+  'each of %i commands whose copies the log lost ends with a dead letter, and is not sent after a reset',
+  async count => {
+    const { put, pass, ids, takeOver, in: at, broker, reset, control, outcomes, letters } = await startWorld()
+    put('bulk', commandsFrom(1, count, { notBefore: at(minute) }))
+    await pass(1_000)
+    const end = broker.end({ topic: 'bulk', partition: 0 })
+    control(buildPause({ kind: 'topic', name: 'bulk' }))
+    await pass(2 * minute, 1_000)
+    await takeOver({ meanwhile: () => broker.cut({ topic: 'bulk', partition: 0 }, { end }) })
+    await pass(10_000, 1_000)
+    expect(letters().map(({ key }) => Number(key))).toEqual(numbersFrom(1, count))
+    await takeOver({ meanwhile: () => reset(0) })
+    control(buildResume({ kind: 'topic', name: 'bulk' }))
+    await pass(30_000, 1_000)
+    expect([ids(), outcomes()]).toEqual([[], []])
+  },
+)
 
 test('an error of ours at the time of a command ends one session, and not the process', async () => {
   const { put, pass, ids, in: at, telemetry } = await startWorld()

@@ -147,6 +147,41 @@ describe('a callback before the second POST stops that POST', () => {
     expect([world.postsOf(1), world.postsOf(2)]).toEqual([0, 0])
   })
 
+  test('while its envelope waits for a connection, and its callback alone cannot be read of all in the envelope', async () => {
+    const connection = barrier()
+    const registry = laggingRegistry()
+    let denied = true
+    let together: number[] = []
+    const world = await startDoubtingWorld({
+      registry,
+      connected: operations => {
+        if (operations.length === 1 || isPoll(operations)) return ready
+        together = operations.map(({ id }) => Number(id))
+        return connection.pass()
+      },
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : null),
+    })
+    world.broker.addPartitions(world.settings.topics.statuses, 16)
+    const ids = numbersFrom(1, 12)
+    for (const id of ids) world.doubted(id)
+    await world.clock.pass(2 * second)
+    denied = false
+    await world.clock.pass(3 * second)
+    expect([connection.entered, together.length]).toEqual([1, 11])
+    const proved = together.at(-1)!
+    const posts = world.postsOf(proved)
+    registry.isLagging = true
+    world.calledBack(proved)
+    await world.clock.pass(second)
+    connection.open()
+    await world.clock.pass(20 * second)
+    expect(byId(world).map(({ id }) => Number(id))).toEqual(ids.filter(id => id !== proved))
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect(byId(world)[proved - 1]).toMatchObject({ outcome: 'SENT', attempts: 1 })
+    expect(world.postsOf(proved)).toBe(posts)
+  })
+
   test('while the registry lacks the schema of the callback, and the other command of the envelope is sent', async () => {
     const registry = laggingRegistry()
     const { world, acceptKey } = await startWithTwoInOneEnvelope({ registry })

@@ -174,6 +174,8 @@ interface Reading {
   /** The `caughtUp` call of this tick, shared by all callers. */
   caughtUp: Promise<void> | null
   hasCaughtUp: boolean
+  /** Whether records that have come are not understood yet. */
+  isLooking: boolean
   /** Greatest timestamp of the records read. */
   readTo: number
 }
@@ -216,8 +218,9 @@ class PartitionSearch {
   }
 
   #isCaughtUp({ isCovered, sinceCaughtUp, unread }: PartitionRequest): boolean {
-    const isReading = isCovered && this.#reading?.hasCaughtUp === true
-    return isReading && unread.size === 0 && sinceCaughtUp !== null && sinceCaughtUp() < freshMs
+    const reading = this.#reading
+    const isRead = isCovered && reading?.hasCaughtUp === true && !reading.isLooking && unread.size === 0
+    return isRead && sinceCaughtUp !== null && sinceCaughtUp() < freshMs
   }
 
   async #catchUp(request: PartitionRequest): Promise<boolean> {
@@ -280,7 +283,7 @@ class PartitionSearch {
     if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // restarts when it has caught up
     this.#close()
     const readTo = uncovered.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
-    const reading: Reading = { follower: noFollower, caughtUp: null, hasCaughtUp: false, readTo }
+    const reading: Reading = { follower: noFollower, caughtUp: null, hasCaughtUp: false, isLooking: false, readTo }
     this.#reading = reading
     for (const request of all) request.isCovered = true
     reading.follower = this.#options.bus
@@ -326,6 +329,7 @@ class PartitionSearch {
   }
 
   async #look(reading: Reading, records: readonly BusRecord[]): Promise<void> {
+    reading.isLooking = true
     for (const record of records) {
       if (this.#reading !== reading) return
       const { key } = record
@@ -333,6 +337,7 @@ class PartitionSearch {
       if (wanted) await this.#contained(record, [...wanted], reading)
       reading.readTo = Math.max(reading.readTo, record.timestamp)
     }
+    reading.isLooking = false
   }
 
   /** The boundary around one status: one that our code fails on proves nothing. */
