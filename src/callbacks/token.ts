@@ -71,7 +71,6 @@ export function createHookTokens({ keys, now = Date.now }: HookTokenOptions) {
       const end = key.header.length + placeBytes
       const bytes = Buffer.alloc(end + tagBytes)
       bytes.set(key.header)
-      key.stream.encrypt(bytes, key.header.length, end)
       bytes.write(accountTagOf(key, bytes.subarray(0, end), account), end, tagBytes, 'base64url')
       return bytes.toString('base64url')
     },

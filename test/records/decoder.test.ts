@@ -59,6 +59,19 @@ describe('with the published schema', () => {
     expect(decoded.ok && Object.entries(decoded.value.extra)).toEqual([['__proto__', '1']])
   })
 
+  test('a text with a negative length is refused, wherever the bytes before it would go on', async () => {
+    const registry = embeddedRegistry()
+    const text = 'x'.repeat(20)
+    const bytes = await encodeCommand(buildCommandOf('sms', {}, { sms_message: text, sms_signature: 'Shop' }), registry)
+    await registry.idOf('any', schemas.command)
+    const length = bytes.indexOf(text) - 1
+    for (let one = 1; one < 128; one += 2) {
+      bytes[length] = one // zigzag: odd numbers are negative
+      const decoded = await decodeWith(createDecoder<SendCommand>(schemas.command, registry), bytes)
+      expect(decoded).toMatchObject({ ok: false, error: { message: expect.stringContaining('negative') } })
+    }
+  })
+
   test.each([
     ['Latin-1', Buffer.from('caf\u00e9!', 'latin1')],
     ['CESU-8', Buffer.from([0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80])],
