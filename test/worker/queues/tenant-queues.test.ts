@@ -47,11 +47,21 @@ describe('a single command of a tenant', () => {
 })
 
 describe('among tenants with backlogs', () => {
-  test.each([100, 7, 1])('each has a share by its weight: envelopes of %i', operations => {
-    const tenants = tenantsOf({ a: 5_000, b: 5_000 }, { a: 3 })
-    const taken: Pending[] = []
-    while (taken.length < 4_000) taken.push(...tenants.take(upTo(operations), all))
-    expect(countsOf(taken).a! / taken.length).toBeCloseTo(3 / 4, 1)
+  test('each has a share by its weight, however many operations an envelope has', () => {
+    const anyWeights = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 2, maxLength: 4 })
+    fc.assert(
+      fc.property(anyWeights, fc.integer({ min: 1, max: 40 }), (weights, operations) => {
+        const names = weights.map((_, i) => `t${i}`)
+        const counts = Object.fromEntries(names.map(name => [name, 1_500]))
+        const tenants = tenantsOf(counts, Object.fromEntries(names.map((name, i) => [name, weights[i]!])))
+        const taken: Pending[] = []
+        while (taken.length < 1_500) taken.push(...tenants.take(upTo(operations), all))
+        const sum = weights.reduce((total, weight) => total + weight, 0)
+        const shares = names.map(name => countsOf(taken)[name]! / taken.length)
+        for (const [i, share] of shares.entries()) expect(Math.abs(share - weights[i]! / sum)).toBeLessThan(0.03)
+      }),
+      { numRuns: 50 },
+    )
   })
 
   test('unused shares go to others, so that the envelope is full', () => {
