@@ -76,6 +76,7 @@ describe('with the published schema', () => {
     ['Latin-1', Buffer.from('caf\u00e9!', 'latin1')],
     ['CESU-8', Buffer.from([0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80])],
     ['windows-1251', Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xb3, 0xf2])],
+    ['bytes without a first one', Buffer.from(Array(50).fill(0x80))],
   ])('invalid UTF-8 in %s is reported with the name of its field', async (_name, text) => {
     const registry = embeddedRegistry()
     const mark = 'x'.repeat(text.length)
