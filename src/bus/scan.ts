@@ -31,8 +31,12 @@ export async function scanTopic(
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, options)))
 }
 
-/** Tells whether a record matches one of the needles. However many keys are sought, a record takes the same time. */
-export function matcherOf(needles: readonly Needle[]): (record: BusRecord) => boolean {
+/**
+ * Tells whether a record matches one of the needles. However many keys are sought, a record takes the same time.
+ * @param needles default: every record matches
+ */
+export function matcherOf(needles: readonly Needle[] | undefined): (record: BusRecord) => boolean {
+  if (needles === undefined) return () => true
   const keys = new Set(needles.flatMap(needle => ('key' in needle ? needle.key.toString('latin1') : [])))
   const parts = needles.flatMap(needle => ('key' in needle ? [] : needle.bytes))
   return ({ key, value }) =>

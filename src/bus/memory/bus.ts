@@ -263,7 +263,7 @@ export class MemoryBus implements Bus {
       const before = records.filter(({ offset }) => offset < end)
       return { records: before, next: Math.max(begin, end), start: broker.start(tp) }
     })
-    const found = records.filter(needles ? matcherOf(needles) : () => true)
+    const found = records.filter(matcherOf(needles))
     if (found.length > 0) await take(found)
     return { ...tp, from: begin, until: next, start, since: records[0]?.timestamp ?? null, unreadable: 0 }
   }

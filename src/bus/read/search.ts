@@ -44,7 +44,7 @@ export async function searchLog(
     if (errorTypeOf(fetched.error) === 'OFFSET_OUT_OF_RANGE') position.offset = await logs.locate(tp, 'earliest')
     throw fetched.error
   }
-  const isWanted = needles ? matcherOf(needles) : () => true
+  const isWanted = matcherOf(needles)
   const ticks = new TickBudget()
   while (position.offset < end && !ending.aborted) {
     const fetched = await logs.untilAnswered(tp, readOn)

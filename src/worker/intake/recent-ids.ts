@@ -1,5 +1,4 @@
-import { IdTable } from '../../records/id-table.ts'
-import { messageKey } from '../../records/message-key.ts'
+import { IdTable, messageKey } from '../../records/id-table.ts'
 
 /** How many of the last ids of a partition are checked for repeats. */
 export const repeatWindow = 10_000

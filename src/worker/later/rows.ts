@@ -102,8 +102,8 @@ export type NameColumn = 'account' | 'campaign' | 'tenant' | 'correlation'
  * Everything else of a command stays on the table.
  */
 export class Rows {
-  /** Number of each known account, from 1, by the hash of its name. */
-  readonly #crowds = new Map<number, number>()
+  /** The known accounts, by the hashes of their names. */
+  readonly #accounts: ReadonlySet<number>
   readonly #chunks: Chunk[] = []
   /** Rows that were given back. */
   readonly #free: Row[] = []
@@ -111,17 +111,13 @@ export class Rows {
 
   /** @param accounts the names of those that this process knows */
   constructor(accounts: Iterable<string> = []) {
-    for (const hash of new Set(Array.from(accounts, hashOf))) this.#crowds.set(hash, this.#crowds.size + 1)
+    this.#accounts = new Set(Array.from(accounts, hashOf))
   }
 
-  /** Number of groups of accounts that do not wait for each other. */
-  get crowds(): number {
-    return this.#crowds.size + 1
-  }
-
-  /** An account's group. All that are not known share one: the table can name any number of them. */
+  /** Names an account's group. All that are not known share one: the table can name any number of them. */
   crowd(row: Row): number {
-    return this.#crowds.get(this.name(row, 'account')) ?? 0
+    const account = this.name(row, 'account')
+    return this.#accounts.has(account) ? account : 0
   }
 
   /** Number of rows in use. */

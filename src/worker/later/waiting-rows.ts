@@ -8,6 +8,7 @@ import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
 
 /** Most rows that one step moves from queue to queue, so that no step takes long. */
 const rowsAtOnce = 1_024
+
 /** The commands of one partition that wait: found by id, and in the order in which they are due. */
 export class WaitingRows {
   readonly #session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>
@@ -18,7 +19,7 @@ export class WaitingRows {
   /** Not due, the next one first. */
   readonly #upcoming: RowHeap
   /** Due, by account: one that cannot send now, or only slowly, holds back no other. */
-  readonly #due: readonly DueRows[]
+  readonly #due = new Map<number, DueRows>()
   /** Whose turn is next. */
   #turn = 0
   /** Due but paused; the next one to expire first. */
@@ -45,7 +46,6 @@ export class WaitingRows {
     this.#byAccount = new RowTable(row => hashOfId(rows.id(row), rows.name(row, 'account')))
     const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
     this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
-    this.#due = Array.from({ length: rows.crowds }, () => new DueRows(rows))
     this.#paused = byExpiry()
     this.#review = byExpiry()
   }
@@ -62,7 +62,7 @@ export class WaitingRows {
 
   /** Whether one that is due may be released while there may be so many copies. */
   mayTake(mostReleased: number): boolean {
-    return this.#due.some(due => due.size > 0 && this.#roomOf(due, mostReleased) > 0)
+    return [...this.#due.values()].some(due => due.size > 0 && this.#roomOf(due, mostReleased) > 0)
   }
 
   /** Copies that an account may have besides its own: never more than are free, so that each of the others can have some. */
@@ -71,7 +71,10 @@ export class WaitingRows {
   }
 
   #dueOf(row: Row): DueRows {
-    return this.#due[this.#rows.crowd(row)]!
+    const crowd = this.#rows.crowd(row)
+    const due = this.#due.get(crowd) ?? new DueRows(this.#rows)
+    this.#due.set(crowd, due)
+    return due
   }
 
   /** Applies a record of the table that was read before the partition was opened. */
@@ -212,9 +215,9 @@ export class WaitingRows {
         room--
       }
     }
-    const { crowds } = this.#rows
-    for (let i = 0; i < crowds; i++) takeOf(this.#due[this.#turn++ % crowds]!)
-    this.#turn = (this.#turn + 1) % crowds
+    const all = [...this.#due.values()]
+    for (let i = 0; i < all.length; i++) takeOf(all[(this.#turn + i) % all.length]!)
+    this.#turn++
     return taken.sort((one, other) => this.#rows.offset(one) - this.#rows.offset(other))
   }
 
@@ -336,7 +339,7 @@ export class WaitingRows {
   }
 
   get #queues(): RowHeap[] {
-    return [this.#upcoming, this.#paused, this.#review, ...this.#due.flatMap(({ queues }) => queues)]
+    return [this.#upcoming, this.#paused, this.#review, ...[...this.#due.values()].flatMap(({ queues }) => queues)]
   }
 }
 
