@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
@@ -187,32 +188,117 @@ test('a command whose copy is too large for its topic ends INVALID, and the erro
   expect([ends().length, letters()]).toEqual([1, []])
 })
 
-/** Reads a record of the table as a damaged batch. */
+/** Reads some records of the table as a damaged batch. */
 class DamagedBroker extends MemoryBroker {
+  damaged = { from: 0, until: 0 }
+
   override read(...[tp, from, most]: Parameters<MemoryBroker['read']>) {
     const { records, next } = super.read(tp, from, most)
-    const unreadable = {
-      code: 'BATCH_CORRUPT',
-      message: 'The batch at offset 1 cannot be read.',
-      lastOffset: 1,
-    } as const
-    const damaged = { timestamp: -1, key: null, value: null, headers: {}, unreadable }
-    const isDamaged = ({ offset }: { offset: number }) => tp.topic === 'later' && offset === 1
-    return { next, records: records.map(one => (isDamaged(one) ? { offset: one.offset, ...damaged } : one)) }
+    if (tp.topic !== 'later') return { records, next }
+    return { next, records: records.map(one => (this.#isDamaged(one) ? damagedAt(one.offset) : one)) }
+  }
+
+  #isDamaged({ offset }: { offset: number }): boolean {
+    return offset >= this.damaged.from && offset < this.damaged.until
+  }
+}
+
+function damagedAt(offset: number): BusRecord {
+  const message = `The batch at offset ${offset} cannot be read.`
+  const unreadable = { code: 'BATCH_CORRUPT', message, lastOffset: offset } as const
+  return { offset, timestamp: -1, key: null, value: null, headers: {}, unreadable }
+}
+
+async function startDamagedWorld(options: SendingOptions = {}) {
+  const world = await startWorld({ ...options, Broker: DamagedBroker })
+  const { broker } = world
+  const table = { topic: 'later', partition: 0 }
+  return {
+    ...world,
+    tableEnd: () => broker.end(table),
+    damage: (from: number, until = broker.end(table)) => {
+      ;(broker as DamagedBroker).damaged = { from, until }
+    },
   }
 }
 
 test('a damaged batch of the table is told of when the table is read', async () => {
-  const { put, pass, takeOver, in: at, telemetry } = await startWorld({ Broker: DamagedBroker })
+  const { put, pass, takeOver, damage, in: at, telemetry } = await startDamagedWorld()
   const told: string[] = []
   telemetry.on('bus.log', ({ level, message }) => void (level === 'error' && told.push(message)))
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
   await pass(1_000)
   expect(told).toEqual([])
+  damage(1, 2)
   await takeOver()
   expect(told).toEqual([
-    expect.stringMatching(/^later\/0: The batch at offset 1 cannot be read\. Commands that waited there/),
+    expect.stringMatching(/^later\/0: The batch at offset 1 cannot be read\. Commands whose records are there/),
   ])
+})
+
+describe('where the end of what waited cannot be read on the table', () => {
+  test('nothing that was sent is sent again, and what is not due yet waits on', async () => {
+    const { put, pass, ids, outcomes, lettersOf, takeOver, damage, tableEnd, in: at } = await startDamagedWorld()
+    put('bulk', commandsFrom(100, 1, { notBefore: at(10 * hour) }))
+    put('bulk', commandsFrom(1, 3, { notBefore: at(hour), delivery: 'AT_MOST_ONCE' }))
+    await pass(10_000, 1_000)
+    const from = tableEnd()
+    await pass(hour, 1_000)
+    damage(from)
+    await takeOver()
+    await pass(10 * hour, minute)
+    expect([sorted(ids()), outcomes().length, lettersOf()]).toEqual([[1, 2, 3, 100], 4, []])
+  })
+
+  test('what was due and has no copy is told of as perhaps sent, however much it is', async () => {
+    const { put, pass, ids, letters, takeOver, damage, tableEnd, clock, in: at } = await startDamagedWorld()
+    put('bulk', commandsFrom(1, 700, { notBefore: at(hour) }))
+    put('bulk', commandsFrom(9_001, 1, { notBefore: at(10 * hour) }))
+    await pass(10_000, 1_000)
+    damage(tableEnd() - 2) // the last record; a mark of the transaction follows it
+    await takeOver({ meanwhile: () => clock.suspend(2 * hour) })
+    await pass(minute, 1_000)
+    const perhaps = letters().filter(({ headers }) => headers[errorHeaders.perhapsSent] !== undefined)
+    expect([ids(), perhaps.length]).toEqual([[], 700])
+    put('bulk', commandsFrom(10_001, 3, { notBefore: at(minute) }))
+    await pass(2 * minute, 1_000)
+    expect(ids()).toEqual([10_001, 10_002, 10_003])
+  })
+
+  test('each command is sent at most once and told of once, whatever is damaged and whenever the next owner comes', async () => {
+    const command = fc.record({ dueIn: fc.integer({ min: 2, max: 30 }), size: fc.integer({ min: 1, max: 5 }) })
+    const scenario = fc.record({
+      waves: fc.array(command, { minLength: 1, maxLength: 6 }),
+      damagedAfter: fc.integer({ min: 1, max: 20 }),
+      takenOverAfter: fc.integer({ min: 1, max: 20 }),
+      takes: fc.constantFrom(0, 300, 4_000),
+    })
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ waves, damagedAfter, takenOverAfter, takes }) => {
+        const world = await startDamagedWorld({ takes: () => takes })
+        const { put, pass, posts, results, letters, takeOver, damage, tableEnd, in: at } = world
+        let next = 1
+        for (const { dueIn, size } of waves) {
+          put('bulk', commandsFrom(next, size, { notBefore: at(dueIn * 1_000), delivery: 'AT_MOST_ONCE' }))
+          next += size
+        }
+        await pass(1_000, 100)
+        await pass(damagedAfter * 1_000, 500)
+        const from = tableEnd()
+        await pass(takenOverAfter * 1_000, 500)
+        damage(from)
+        await takeOver()
+        await pass(3 * minute, 500)
+        const ends = [
+          ...results().flatMap(({ id, final }) => (final ? [Number(id)] : [])),
+          ...letters().map(({ key }) => Number(String(key))),
+        ]
+        const sent = posts.flatMap(({ operations }) => operations.flatMap(one => (one.type === 'status' ? [] : one.id)))
+        expect([sorted(sent), sorted(ends)]).toEqual([sorted([...new Set(sent)]), numbersFrom(1, next - 1)])
+      }),
+      { numRuns: 20 },
+    )
+  })
 })
 
 test('what waited on another table is told of, once for each owner, and only if something did', async () => {

@@ -87,12 +87,20 @@ export class Copies {
     return [...this.#copies].filter(([offset]) => offset >= first && offset <= last)
   }
 
+  /** Whether there are rows whose copy is not on the log. */
+  get areMissing(): boolean {
+    return this.#missing.size > 0 && this.#session.isCaughtUp
+  }
+
   /** Rows whose copy is not on the log, once all of it was delivered; each with whether a finished one was. */
-  takeMissing(): { row: Row; isPast: boolean }[] {
-    if (this.#missing.size === 0 || !this.#session.isCaughtUp) return []
-    const missing = [...this.#missing].map(row => ({ row, isPast: this.#past.has(row) }))
-    this.#missing.clear()
-    this.#past.clear()
+  takeMissing(most: number): { row: Row; isPast: boolean }[] {
+    const missing: { row: Row; isPast: boolean }[] = []
+    if (!this.areMissing) return missing
+    for (const row of this.#missing) {
+      if (missing.length === most) break
+      this.#missing.delete(row)
+      missing.push({ row, isPast: this.#past.has(row) })
+    }
     return missing
   }
 

@@ -1,9 +1,12 @@
 import type { Session } from '../../bus/port.ts'
+import type { Clock } from '../../clock.ts'
 import { keyText, type LaterEntry } from '../../records/later.ts'
 import type { Rows } from './rows.ts'
 import type { LaterTable } from './table.ts'
 import { WaitingRows } from './waiting-rows.ts'
 
+/** Largest clock skew between workers. */
+const skewMs = 60_000
 /** What is remembered while nothing waits. */
 const nothing = '-'
 
@@ -22,8 +25,14 @@ export interface Loaded {
   low: number
 }
 
+export interface LoadOptions {
+  table: LaterTable
+  rows: Rows
+  clock: Clock
+}
+
 /** Reads what waits of a partition, from where its last owner says. @throws Error when the table cannot be read */
-export async function load(session: Session, { table, rows: all }: { table: LaterTable; rows: Rows }): Promise<Loaded> {
+export async function load(session: Session, { table, rows: all, clock }: LoadOptions): Promise<Loaded> {
   const identity = await table.identity()
   const rows = new WaitingRows(session, all)
   const usual = table.partitionFor(session)
@@ -35,7 +44,12 @@ export async function load(session: Session, { table, rows: all }: { table: Late
   const low = Number(from ?? 0)
   let partition = known === undefined ? null : Number(known)
   const strays = new Map<string, number>()
-  const take = (entry: LaterEntry, place: { partition: number; offset: number }) => {
+  let damagedAt = -1
+  const take = (entry: LaterEntry | null, place: { partition: number; offset: number }) => {
+    if (!entry) {
+      damagedAt = Math.max(damagedAt, place.offset)
+      return
+    }
     if (entry.state !== 'over') partition ??= place.partition
     if (entry.state === 'over') strays.delete(keyText(entry.key))
     else if (place.partition !== partition) strays.set(keyText(entry.key), place.partition)
@@ -47,5 +61,6 @@ export async function load(session: Session, { table, rows: all }: { table: Late
     rows.clear()
     throw error
   }
+  if (damagedAt >= 0) rows.doubt(damagedAt, clock.now() + skewMs)
   return { rows, identity, partition: partition ?? usual, strays, low }
 }

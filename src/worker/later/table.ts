@@ -4,8 +4,8 @@ import type { Bus, BusRecord, OutgoingRecord, TopicPartition, Unreadable } from 
 import { type LaterEntry, readLater } from '../../records/later.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 
-/** A record of the table. */
-export type TakeEntry = (entry: LaterEntry, place: { partition: number; offset: number }) => void
+/** A record of the table; null for one that cannot be read. */
+export type TakeEntry = (entry: LaterEntry | null, place: { partition: number; offset: number }) => void
 
 export interface LaterTableOptions {
   bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions' | 'search' | 'lookAt'>
@@ -57,7 +57,8 @@ export class LaterTable {
   }
 
   /**
-   * Takes the records about one command partition, in their order, up to those that were committed before the call.
+   * Takes the records about one command partition, and what cannot be read, in their order, up to those that were committed before
+   * the call.
    * @param partition of the table; null for all
    * @throws Error when the table cannot be read
    */
@@ -110,8 +111,9 @@ export class LaterTable {
       for (const record of records) {
         if (record.unreadable) this.#tellDamage(partition, record.unreadable)
         const entry = readLater(record)
-        if (entry)
-          for (const { tp, take } of readers) if (isOf(tp, entry)) take(entry, { partition, offset: record.offset })
+        if (!entry && !record.unreadable) continue
+        for (const { tp, take } of readers)
+          if (!entry || isOf(tp, entry)) take(entry, { partition, offset: record.offset })
       }
     }
     const tp = { topic: this.topic, partition }
@@ -144,7 +146,8 @@ export class LaterTable {
   }
 }
 
-const damageText = 'Commands that waited there are not sent and have no result; one that ended there may be sent again.'
+const damageText =
+  'Commands whose records are there are not sent and have no result; of others that may have ended there, nobody can tell.'
 
 const isOf = ({ topic, partition }: TopicPartition, { key }: LaterEntry): boolean =>
   key.partition === partition && key.topic === topic

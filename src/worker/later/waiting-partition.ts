@@ -44,7 +44,7 @@ export interface WaitingOptions {
 const mostReleased = 4_000
 /** An urgent command waits for the transaction with these copies: with 1,000, twice as long. */
 const releasedAtOnce = 250
-/** Most withdrawn commands that are read at once. */
+/** Most commands that end unsent at once. */
 const endedAtOnce = 500
 /** While fewer rows wait, all of them are looked through at once. */
 const rowsAtOnce = 4_096
@@ -198,9 +198,9 @@ export class WaitingPartition {
     const missing = new Set([...batch.keys()].filter(text => this.#checked.has(text)))
     if (missing.size === 0 || !this.#session.alive) return
     const last = new Map<string, number>()
-    const take = (entry: LaterEntry, { offset }: { offset: number }) => {
-      const text = keyText(entry.key)
-      if (missing.has(text)) last.set(text, offset)
+    const take = (entry: LaterEntry | null, { offset }: { offset: number }) => {
+      const text = entry && keyText(entry.key)
+      if (text !== null && missing.has(text)) last.set(text, offset)
     }
     for (;;) {
       const read = await this.#options.table.read(this.#session, this.#partition, this.#low, take).then(
@@ -276,7 +276,7 @@ export class WaitingPartition {
     if (!session.alive) return
     this.#cancelTimer()
     if (!isDone) this.#workIn(retryMs)
-    else if (areMore || this.#rows.mayTake(mostReleased)) this.#workIn(0)
+    else if (areMore || this.copies.areMissing || this.#rows.mayTake(mostReleased)) this.#workIn(0)
     else if (this.#rows.size > 0) this.#workIn(Math.min(lookMs, Math.max(0, this.#rows.nextAt - clock.now())))
   }
 
@@ -384,7 +384,7 @@ export class WaitingPartition {
 
   /** Ends rows whose copy is not on the log. */
   #endMissing(): void {
-    const missing = this.copies.takeMissing()
+    const missing = this.copies.takeMissing(endedAtOnce)
     if (missing.length === 0) return
     this.#session.add(
       missing.flatMap(({ row, isPast }) => {

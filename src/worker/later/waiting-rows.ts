@@ -88,11 +88,21 @@ export class WaitingRows {
       this.#take(key, facts, offset)
       return
     }
-    const row = this.#rows.take(key, facts, RELEASED, offset)
+    const row = this.#rows.take(key, facts, WAITING, offset)
     this.#insert(row)
-    this.#released++
-    this.#dueOf(row).released++
+    this.#countReleased(row)
     if (facts.copy) this.#copies.set(row, facts.copy)
+  }
+
+  /**
+   * Some records of the table before this offset cannot be read. What was due by then, or only paused, may have been released in
+   * one of them: it counts as released, with a copy whose name nobody knows.
+   */
+  doubt(before: number, dueBy: number): void {
+    const rows = this.#rows
+    const isDoubtful = (row: Row) => rows.offset(row) < before && rows.due(row) <= dueBy
+    for (const doubtful of this.matching(isDoubtful)) for (const row of doubtful) this.#countReleased(row)
+    this.#upcoming.keep(row => !this.isReleased(row))
   }
 
   /** Rows whose copy is not finished. */
@@ -133,9 +143,9 @@ export class WaitingRows {
     return this.#rows.state(row) === RELEASED
   }
 
-  /** Whether it was released with the copy of this name. */
+  /** Whether it was, or may have been, released with the copy of this name. */
   isReleasedAs(row: Row, copy: string | undefined): boolean {
-    return this.isReleased(row) && copy !== undefined && this.#copies.get(row) === copy
+    return this.isReleased(row) && copy !== undefined && (this.#copies.get(row) ?? copy) === copy
   }
 
   /**
@@ -231,6 +241,10 @@ export class WaitingRows {
   release(row: Row, copy: string): void {
     if (this.#isClosed) return
     this.#copies.set(row, copy)
+    this.#countReleased(row)
+  }
+
+  #countReleased(row: Row): void {
     this.#rows.setState(row, RELEASED)
     this.#released++
     this.#dueOf(row).released++
