@@ -31,7 +31,7 @@ export const listOrNull = <T>(value: unknown, read: (fields: Record<string, unkn
   Array.isArray(value) ? value.filter(isObject).map(read) : null
 
 /** Replaces lone surrogates, which JSON escapes, by U+FFFD: readers in other languages cannot print them. */
-const wellFormedJson = (text: string): string =>
+export const wellFormedJson = (text: string): string =>
   text.includes('\\ud') ? text.replaceAll(/\\(ud...|.)/g, (all, what) => (what.length > 1 ? '\ufffd' : all)) : text
 
 /**

@@ -1,7 +1,6 @@
 import type { BusRecord, OutgoingRecord, Place, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { idIn } from '../protocol/ids.ts'
-import { isObject } from '../protocol/json.ts'
-import { jsonOrNull } from './fields.ts'
+import { wellFormedJson } from './fields.ts'
 import { copyAtHeader, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
 
@@ -14,7 +13,7 @@ import { withShorter } from './shorten.ts'
  * tombstone  finished
  */
 
-/** On the table and on a released copy: `LaterFacts` as JSON. */
+/** On the table and on a released copy: the state and `LaterFacts`, as a JSON array in the order of `LaterFacts`. */
 export const laterHeader = 'busgate.later'
 /** On the table: the key of the command's record; missing if it has none. */
 const recordKeyHeader = 'busgate.later.record-key'
@@ -96,10 +95,20 @@ export function readLater({ key: bytes, value, headers, unreadable }: BusRecord)
 function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState; facts: LaterFacts } | null {
   if (header === undefined || Array.isArray(header) || header.length > longestFacts) return null
   const read = parsed(header)
-  if (!isObject(read)) return null
-  const { state, account, type, correlationId, tenant, campaign, country } = read
-  const { notBefore, since, timestamp, expiresAt, copyAt, copy } = read
-  if (!laterStates.includes(state as LaterState)) return null
+  if (!Array.isArray(read)) return null
+  const account: unknown = read[1]
+  const type: unknown = read[2]
+  const correlationId: unknown = read[3]
+  const tenant: unknown = read[4]
+  const campaign: unknown = read[5]
+  const country: unknown = read[6]
+  const notBefore: unknown = read[7]
+  const since: unknown = read[8]
+  const timestamp: unknown = read[9]
+  const expiresAt: unknown = read[10]
+  const copyAt: unknown = read[11]
+  const copy: unknown = read[12]
+  if (!laterStates.includes(read[0])) return null
   if (!isText(account) || !isText(type)) return null
   if (!isName(correlationId) || !isName(tenant) || !isName(campaign) || !isName(country)) return null
   if (!isTime(since) || !isTime(timestamp) || !isTime(expiresAt)) return null
@@ -119,7 +128,7 @@ function factsIn({ [laterHeader]: header }: RecordHeaders): { state: LaterState;
     copyAt,
   }
   if (copy) facts.copy = copy
-  return { state: state as LaterState, facts }
+  return { state: read[0], facts }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -157,8 +166,8 @@ export function waitingRecord(table: TopicPartition, key: LaterKey, facts: Later
     ...{ ...table, key: keyText(key), value: value ?? noBytes, headers },
   })
   const own = { ...commandHeaders(headers), ...(recordKey && { [recordKeyHeader]: recordKey }) }
-  return withShorter(recordOf(value, { ...own, [laterHeader]: headerOf('waits', facts) }), () =>
-    recordOf(null, { [laterHeader]: headerOf('omitted', shortFacts(facts)) }),
+  return withShorter(recordOf(value, { ...own, [laterHeader]: laterHeaderOf('waits', facts) }), () =>
+    recordOf(null, { [laterHeader]: laterHeaderOf('omitted', shortFacts(facts)) }),
   )
 }
 
@@ -166,7 +175,7 @@ export function waitingRecord(table: TopicPartition, key: LaterKey, facts: Later
 export function releasedRecord(table: TopicPartition, key: LaterKey, facts: LaterFacts): OutgoingRecord {
   const recordOf = (facts: LaterFacts): OutgoingRecord => ({
     ...{ ...table, key: keyText(key), value: noBytes },
-    headers: { [laterHeader]: headerOf('released', facts) },
+    headers: { [laterHeader]: laterHeaderOf('released', facts) },
   })
   return withShorter(recordOf(facts), () => recordOf(shortFacts(facts)))
 }
@@ -182,7 +191,7 @@ export const tombstone = (table: TopicPartition, key: LaterKey): OutgoingRecord 
 export function copyOf(key: LaterKey, facts: LaterFacts, waiting: BusRecord): OutgoingRecord {
   const { topic, partition } = key
   const own = (facts: LaterFacts, state: LaterState = 'released') => ({
-    ...{ [laterHeader]: headerOf(state, facts), [copyOfHeader]: keyText(key) },
+    ...{ [laterHeader]: laterHeaderOf(state, facts), [copyOfHeader]: keyText(key) },
   })
   const recordOf = (value: Buffer | null, headers: RecordHeaders): OutgoingRecord => ({
     ...{ topic, partition, value, headers },
@@ -232,8 +241,14 @@ export function copyAtIn({ [copyAtHeader]: at }: RecordHeaders): number | null {
 
 const noBytes = Buffer.alloc(0)
 
-/** Texts with lone surrogates have no UTF-8. */
-const headerOf = (state: LaterState, facts: LaterFacts): string => jsonOrNull({ state, ...facts }, same => same)!
+/** The header's text. It is short and without names, since a million of them are read at a take-over. */
+export function laterHeaderOf(state: LaterState, facts: LaterFacts): string {
+  const { account, type, correlationId, tenant, campaign, country } = facts
+  const { notBefore, since, timestamp, expiresAt, copyAt, copy } = facts
+  const times = [notBefore, since, timestamp, expiresAt, copyAt]
+  const all = [state, account, type, correlationId, tenant, campaign, country, ...times]
+  return wellFormedJson(JSON.stringify(copy === undefined ? all : [...all, copy]))
+}
 
 /** The headers of a command's record without those of waiting. */
 const commandHeaders = (headers: RecordHeaders): RecordHeaders =>

@@ -61,7 +61,7 @@ test('commands that wait are counted by hour and campaign, the next hour first; 
 
 test('records that busgate did not write count as nothing', async () => {
   const foreign = { topic, partition: 0, key: Buffer.from('commands/0@1#1'), value: Buffer.from('x') }
-  expect(await count(foreign, { ...foreign, headers: { 'busgate.later': '{"state":"waits"}' } })).toEqual([])
+  expect(await count(foreign, { ...foreign, headers: { 'busgate.later': '["waits"]' } })).toEqual([])
 })
 
 test('without the topic, nothing is known', async () => {

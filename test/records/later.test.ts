@@ -6,6 +6,7 @@ import {
   copyOf,
   type LaterFacts,
   type LaterKey,
+  laterHeaderOf,
   originalOf,
   readLater,
   releasedRecord,
@@ -117,7 +118,7 @@ describe('the table of commands that wait', () => {
       ...others,
       correlationId: fits,
       tenant: long,
-      campaign: long,
+      campaign: 'x'.repeat(1_000),
     })
     const short = { ...others, correlationId: fits, tenant: null, campaign: null }
     const omitted = asRead(record.shorter!())
@@ -140,34 +141,37 @@ describe('the table of commands that wait', () => {
 
   test.each<[string, unknown]>([
     ['state', 'over'],
-    ['state', undefined],
-    ...['account', 'type'].flatMap(field => [1, null, undefined].map(value => [field, value] as [string, unknown])),
+    ['state', null],
+    ...['account', 'type'].flatMap(field => [1, null].map(value => [field, value] as [string, unknown])),
     ...['correlationId', 'tenant', 'campaign', 'country'].flatMap(field =>
-      [1, {}, undefined].map(value => [field, value] as [string, unknown]),
+      [1, {}, []].map(value => [field, value] as [string, unknown]),
     ),
     ...['since', 'timestamp', 'expiresAt'].flatMap(field =>
-      [null, '1', -2, 0.5, 2 ** 53, undefined].map(value => [field, value] as [string, unknown]),
+      [null, '1', -2, 0.5, 2 ** 53].map(value => [field, value] as [string, unknown]),
     ),
     ...['notBefore', 'copyAt'].flatMap(field =>
-      ['1', -2, 0.5, 2 ** 53, undefined].map(value => [field, value] as [string, unknown]),
+      ['1', -2, 0.5, 2 ** 53, {}].map(value => [field, value] as [string, unknown]),
     ),
     ['copy', 1],
     ['copy', null],
     ['copy', 'x'.repeat(65)],
   ])('passes over a record of others: %s is %j', (field, value) => {
-    const text = JSON.stringify({ state: 'waits', ...facts, [field]: value })
+    const { state, ...rest } = { state: 'waits', ...facts, [field]: value }
+    const text = laterHeaderOf(state as 'waits', rest as LaterFacts)
     const of = (header: RecordHeaders[string]) => asRead({ ...waiting(), headers: { 'busgate.later': header } })
     expect(readLater(of(text))).toBeNull()
-    expect(readLater(of(JSON.stringify({ state: 'waits', ...facts })))).toEqual({ key, state: 'waits', facts })
+    expect(readLater(of(laterHeaderOf('waits', facts)))).toEqual({ key, state: 'waits', facts })
   })
 
   test.each<[string, RecordHeaders[string]]>([
     ['none', undefined],
     ['several', ['{}', '{}']],
     ['no JSON', '{'],
-    ['a list', '[]'],
+    ['an object', '{}'],
+    ['an empty list', '[]'],
+    ['a list that is too short', JSON.stringify(JSON.parse(laterHeaderOf('waits', facts)).slice(0, -1))],
     ['null', 'null'],
-    ['one that is too long', JSON.stringify({ state: 'waits', ...facts, tenant: 'x'.repeat(1 << 16) })],
+    ['one that is too long', laterHeaderOf('waits', { ...facts, tenant: 'x'.repeat(1 << 16) })],
   ])('passes over a record of others whose header is %s', (_, header) => {
     expect(readLater(asRead({ ...waiting(), headers: { 'busgate.later': header } }))).toBeNull()
   })

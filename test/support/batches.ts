@@ -27,7 +27,8 @@ interface Encoder {
 const require = createRequire(import.meta.url)
 const KafkaEncoder = require('kafkajs/src/protocol/encoder') as new () => Encoder
 const Record = require('kafkajs/src/protocol/recordBatch/record/v0') as (of: object) => Encoder
-const crc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number
+/** kafkajs's checksum. */
+export const crc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number
 
 type Pack = (bytes: Buffer) => Buffer
 

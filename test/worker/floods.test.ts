@@ -41,7 +41,7 @@ function schema(id: number): { value: Buffer } {
   return { value }
 }
 
-const forged = (n: number) => ({ 'busgate.later.of': `bulk/0@${n}#${n}`, 'busgate.later': '{"state":"released"}' })
+const forged = (n: number) => ({ 'busgate.later.of': `bulk/0@${n}#${n}`, 'busgate.later': '["released"]' })
 
 const floods: Record<string, Flood> = {
   'commands of an unknown account': command(() => ({ account: 'shop' })),

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
 import { errorHeaders } from '../../src/records/dead-letter.ts'
-import { copyOfHeader, readLater } from '../../src/records/later.ts'
+import { copyOfHeader, type LaterFacts, type LaterState, laterHeaderOf, readLater } from '../../src/records/later.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
@@ -59,7 +59,7 @@ describe('what others write', () => {
     const forged = {
       key: null,
       value: await encode({ id: 5n, phone: 380509999999 }),
-      headers: { [copyOfHeader]: key, 'busgate.later': JSON.stringify({ state: 'released', ...facts }) },
+      headers: { [copyOfHeader]: key, 'busgate.later': laterHeaderOf('released', facts) },
     }
     let isDone = false
     const write = broker.write.bind(broker)
@@ -117,7 +117,7 @@ describe('what others write', () => {
     put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
     await pass(1_000)
     const value = await encode({ id: 9n })
-    const write = (state: string, key: string, bytes: Buffer | null = value) =>
+    const write = (state: LaterState, key: string, bytes: Buffer | null = value) =>
       broker.append(
         [
           {
@@ -125,7 +125,9 @@ describe('what others write', () => {
             partition: 0,
             key,
             value: bytes,
-            headers: { 'busgate.later': JSON.stringify({ state, ...facts, campaign: 'spring', ...hostile }) },
+            headers: {
+              'busgate.later': laterHeaderOf(state, { ...facts, campaign: 'spring', ...hostile } as LaterFacts),
+            },
           },
         ],
         clock.now(),

@@ -227,7 +227,7 @@ describe('a command with notBefore', () => {
     const { append, encode, pass, ids, results, in: at, send } = await startWorld()
     send(1, { notBefore: at(hour) })
     await pass(500)
-    const headers = { [copyOfHeader]: 'bulk/0@0#1', 'busgate.later': '{"state":"released"}' }
+    const headers = { [copyOfHeader]: 'bulk/0@0#1', 'busgate.later': '["released"]' }
     append({ key: null, value: await encode({ id: 5n }), headers })
     append({ key: null, value: await encode({ id: 1n }), headers })
     await pass(1_000)

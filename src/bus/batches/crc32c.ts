@@ -1,6 +1,6 @@
 /** Castagnoli's polynomial, bit-reversed. Node's zlib has only the crc32 of zip. */
 const polynomial = 0x82f63b78
-const slices = 8
+const slices = 16
 
 /** Table s maps a byte that is followed by s bytes to its part of the checksum; one table after the other. */
 const tables = new Int32Array(slices * 256)
@@ -14,26 +14,38 @@ for (let i = 256; i < tables.length; i++) {
   tables[i] = (before >>> 8) ^ tables[before & 0xff]!
 }
 
+/** Shorter ones are not worth a view of their words. */
+const leastForWords = 64
+
 /**
- * CRC-32C as an unsigned number. Slicing by eight is three times as fast as a byte at a time. The one of @platformatic/kafka
- * is three times faster at 10 KB and slower below 1 KB, and needs a WebAssembly file.
+ * CRC-32C as an unsigned number. Slicing by sixteen, in words: at least as fast as by eight in bytes, and 1.4 times at 10 KB.
+ * The one of @platformatic/kafka is faster there, but slower below 1 KB, and needs a WebAssembly file.
  */
 export function crc32c(bytes: Buffer): number {
-  const even = bytes.length - (bytes.length % slices)
-  let crc = -1
-  let i = 0
-  for (; i < even; i += slices) {
-    const low = crc ^ (bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24))
-    crc =
-      tables[1792 + (low & 0xff)]! ^
-      tables[1536 + ((low >>> 8) & 0xff)]! ^
-      tables[1280 + ((low >>> 16) & 0xff)]! ^
-      tables[1024 + (low >>> 24)]! ^
-      tables[768 + bytes[i + 4]!]! ^
-      tables[512 + bytes[i + 5]!]! ^
-      tables[256 + bytes[i + 6]!]! ^
-      tables[bytes[i + 7]!]!
-  }
-  for (; i < bytes.length; i++) crc = tables[(crc ^ bytes[i]!) & 0xff]! ^ (crc >>> 8)
-  return ~crc >>> 0
+  if (bytes.length < leastForWords) return ~ofBytes(bytes, 0, bytes.length, -1) >>> 0
+  const start = -bytes.byteOffset & 3
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, ((bytes.length - start) >>> 4) * 4)
+  const crc = ofWords(words, ofBytes(bytes, 0, start, -1))
+  return ~ofBytes(bytes, start + words.byteLength, bytes.length, crc) >>> 0
 }
+
+function ofBytes(bytes: Buffer, from: number, end: number, before: number): number {
+  let crc = before
+  for (let i = from; i < end; i++) crc = tables[(crc ^ bytes[i]!) & 0xff]! ^ (crc >>> 8)
+  return crc
+}
+
+/** @param words a multiple of four of them, little-endian */
+function ofWords(words: Int32Array, before: number): number {
+  let crc = before
+  for (let i = 0; i < words.length; i += 4)
+    crc = after(12, crc ^ words[i]!) ^ after(8, words[i + 1]!) ^ after(4, words[i + 2]!) ^ after(0, words[i + 3]!)
+  return crc
+}
+
+/** The part of a word that is followed by this number of bytes. */
+const after = (bytes: number, word: number): number =>
+  tables[(bytes + 3) * 256 + (word & 0xff)]! ^
+  tables[(bytes + 2) * 256 + ((word >>> 8) & 0xff)]! ^
+  tables[(bytes + 1) * 256 + ((word >>> 16) & 0xff)]! ^
+  tables[bytes * 256 + (word >>> 24)]!

@@ -10,12 +10,17 @@ const fullAt = 0.75
 
 /** Splits an id into words without the bigints that shifts would allocate. */
 const whole = new BigUint64Array(1)
-const halves = new Uint32Array(whole.buffer)
+const words = new Uint32Array(whole.buffer)
 
 /** @param number an offset, or a hash */
 export function hashOfId(id: bigint, number: number): number {
   whole[0] = id
-  let hash = Math.imul(halves[0]!, factor) ^ Math.imul(halves[1]!, 0x9e3779b1)
+  return hashOfWords(words[0]!, words[1]!, number)
+}
+
+/** @param low lower half of an id */
+export function hashOfWords(low: number, high: number, number: number): number {
+  let hash = Math.imul(low, factor) ^ Math.imul(high, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 16) ^ number, 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0
@@ -54,8 +59,7 @@ export class RowTable {
     return -1
   }
 
-  add(row: Row): void {
-    const hash = this.#hashOf(row)
+  add(row: Row, hash = this.#hashOf(row)): void {
     const shard = hash % shards
     if (this.#sizes[shard]! + 1 > this.#slots[shard]!.length * fullAt) this.#grow(shard)
     put(this.#slots[shard]!, this.#tags[shard]!, hash, row)

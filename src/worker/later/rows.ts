@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { LaterFacts, LaterKey } from '../../records/later.ts'
+import { hashOfWords } from './row-table.ts'
 
 /** A waiting command, by its number in `Rows`. */
 export type Row = number
@@ -16,25 +17,26 @@ type State = typeof WAITING | typeof RELEASED | typeof OVER
 /** So large that the system gives the memory of each chunk apart, page by page as it is used: smaller ones would lie scattered. */
 const chunkBits = 16
 const chunkRows = 1 << chunkBits
-/** Bytes of an offset: six are enough for any log. */
-const offsetBytes = 6
-/** Wider columns before narrower ones, so that all are aligned. */
-const rowBytes = 8 + 7 * 4 + 2 * offsetBytes + 1
+/** Wider columns before narrower ones, so that all are aligned. Six bytes are enough for an offset of any log. */
+const rowBytes = 8 + 9 * 4 + 2 * 2 + 1
 
 /** A column of offsets. */
 class Offsets {
-  readonly #bytes: Buffer
+  readonly #low: Uint32Array
+  readonly #high: Uint16Array
 
-  constructor(memory: ArrayBuffer, at: number) {
-    this.#bytes = Buffer.from(memory, at, offsetBytes * chunkRows)
+  constructor(memory: ArrayBuffer, lowAt: number, highAt: number) {
+    this.#low = new Uint32Array(memory, lowAt, chunkRows)
+    this.#high = new Uint16Array(memory, highAt, chunkRows)
   }
 
   get(i: number): number {
-    return this.#bytes.readUIntLE(offsetBytes * i, offsetBytes)
+    return this.#high[i]! * 2 ** 32 + this.#low[i]!
   }
 
   set(i: number, offset: number): void {
-    this.#bytes.writeUIntLE(offset, offsetBytes * i, offsetBytes)
+    this.#high[i] = offset / 2 ** 32
+    this.#low[i] = offset
   }
 }
 
@@ -44,6 +46,8 @@ class Chunk {
   /** Offset of the command's own record. */
   readonly place: Offsets
   readonly id: BigUint64Array
+  /** The same, two for each: unlike bigints, numbers need no memory of their own. */
+  readonly idWords: Uint32Array
   readonly account: Uint32Array
   readonly campaign: Uint32Array
   readonly tenant: Uint32Array
@@ -64,6 +68,7 @@ class Chunk {
       return from
     }
     this.id = new BigUint64Array(memory, next(8), chunkRows)
+    this.idWords = new Uint32Array(this.id.buffer, this.id.byteOffset, 2 * chunkRows)
     this.account = new Uint32Array(memory, next(4), chunkRows)
     this.campaign = new Uint32Array(memory, next(4), chunkRows)
     this.tenant = new Uint32Array(memory, next(4), chunkRows)
@@ -71,8 +76,9 @@ class Chunk {
     this.due = new Uint32Array(memory, next(4), chunkRows)
     this.expires = new Uint32Array(memory, next(4), chunkRows)
     this.since = new Uint32Array(memory, next(4), chunkRows)
-    this.offset = new Offsets(memory, next(offsetBytes))
-    this.place = new Offsets(memory, next(offsetBytes))
+    const [offsetAt, placeAt] = [next(4), next(4)]
+    this.offset = new Offsets(memory, offsetAt, next(2))
+    this.place = new Offsets(memory, placeAt, next(2))
     this.state = new Uint8Array(memory, next(1), chunkRows)
   }
 }
@@ -168,6 +174,13 @@ export class Rows {
 
   id(row: Row): bigint {
     return this.#chunk(row).id[row & (chunkRows - 1)]!
+  }
+
+  /** The hash of its id with a number. */
+  hashOfId(row: Row, number: number): number {
+    const { idWords } = this.#chunk(row)
+    const at = 2 * (row & (chunkRows - 1))
+    return hashOfWords(idWords[at]!, idWords[at + 1]!, number)
   }
 
   name(row: Row, column: NameColumn): number {

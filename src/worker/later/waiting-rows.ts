@@ -42,8 +42,8 @@ export class WaitingRows {
   constructor(session: Pick<Session, 'topic' | 'partition' | 'uncheckedUntil'>, rows: Rows) {
     this.#session = session
     this.#rows = rows
-    this.#table = new RowTable(row => hashOfId(rows.id(row), rows.place(row)))
-    this.#byAccount = new RowTable(row => hashOfId(rows.id(row), rows.name(row, 'account')))
+    this.#table = new RowTable(row => rows.hashOfId(row, rows.place(row)))
+    this.#byAccount = new RowTable(row => rows.hashOfId(row, rows.name(row, 'account')))
     const byExpiry = () => new RowHeap(inOrderOf(rows, row => rows.expiresAt(row)))
     this.#upcoming = new RowHeap(inOrderOf(rows, row => rows.due(row)))
     this.#paused = byExpiry()
@@ -80,7 +80,7 @@ export class WaitingRows {
   /** Applies a record of the table that was read before the partition was opened. */
   load(entry: LaterEntry, offset: number): void {
     const { key, state, facts } = entry
-    const known = this.find(key)
+    const known = key.offset < this.movedUntil ? this.find(key) : -1 // all rows have lower places
     if (facts) this.movedUntil = Math.max(this.movedUntil, key.offset + 1, (facts.copyAt ?? -1) + 1)
     if (known >= 0) this.#remove(known)
     if (state === 'over') return

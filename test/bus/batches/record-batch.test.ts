@@ -6,6 +6,7 @@ import { contextOf, isIntact } from '../../../src/bus/batches/record-batch.ts'
 import type { BusRecord } from '../../../src/bus/port.ts'
 import { headerPairs } from '../../../src/bus/record-headers.ts'
 import type { Content } from '../../../src/bus/record-size.ts'
+import { crc32c } from '../../support/batches.ts'
 
 const frame: BatchFrame = {
   producerId: 4711n,
@@ -69,6 +70,20 @@ describe('a record batch', () => {
       }),
       { numRuns: 80 },
     )
+  })
+
+  it("has kafkajs's checksum, whatever its length and wherever it lies in memory", () => {
+    const checksumAt = 17
+    for (let length = 0; length < 200; length++) {
+      const batch = encodeBatch([{ value: Buffer.alloc(length, length) }], frame)
+      expect(batch.readUInt32BE(checksumAt)).toBe(crc32c(batch.subarray(checksumAt + 4)))
+      for (const start of [0, 1, 2, 3]) {
+        const moved = Buffer.concat([Buffer.alloc(start), batch]).subarray(start)
+        expect(isIntact(moved)).toBe(true)
+        moved[checksumAt + 4 + length]! ^= 1
+        expect(isIntact(moved)).toBe(false)
+      }
+    }
   })
 
   it('replaces half an emoji in a key, a value or a header with U+FFFD', async () => {
