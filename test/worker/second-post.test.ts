@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
+import { schemas } from '../../src/records/schemas.ts'
 import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { alone, numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
@@ -291,6 +293,74 @@ describe('a callback before the second POST stops that POST', () => {
     expect(envelopes.slice(-2).map(one => one.map(({ id }) => id))).toEqual([[3], [1]])
     expectNothingLeft(world)
   }
+})
+
+describe('no second POST begins once the callback is on its topic', () => {
+  /** How long a topic that was read to its end counts as read. */
+  const freshMs = 5_000
+  const span = fc.record({ from: fc.integer({ min: 0, max: 20 }), steps: fc.integer({ min: 1, max: 150 }) })
+  const scenario = fc.record({
+    /** Steps until the callback of each doubt; null: none comes. */
+    callbacks: fc.array(fc.option(fc.integer({ min: 0, max: 40 })), { minLength: 1, maxLength: 6 }),
+    /** Until which step the gateway refuses the key. */
+    deniedUntil: fc.constantFrom(0, 5, 40, 130),
+    lags: fc.array(span, { maxLength: 2 }),
+    stalls: fc.array(span, { maxLength: 1 }),
+    connectMs: fc.array(fc.constantFrom(0, 400, 1_500, 3_000), { minLength: 1, maxLength: 4 }),
+    commitMs: fc.constantFrom(0, 50, 400),
+    partitions: fc.constantFrom(1, 4),
+  })
+  const isIn = (step: number, spans: readonly { from: number; steps: number }[]) =>
+    spans.some(({ from, steps }) => step >= from && step < from + steps)
+
+  test('whenever it comes, its schema comes, and connections, commits and fetches get ready', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ callbacks, deniedUntil, lags, stalls, connectMs, commitMs, partitions }) => {
+        const registry = laggingRegistry()
+        registry.only = await registry.idOf('statuses-value', schemas.status)
+        let connections = 0
+        let denied = true
+        let stalled = barrier()
+        stalled.open()
+        const world = await startDoubtingWorld({
+          registry,
+          answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : null),
+          connected: async operations => {
+            if (!isPoll(operations)) await wait(connectMs[connections++ % connectMs.length]!)
+          },
+          hop: async (step, way) => {
+            if (step.startsWith('fetch statuses')) await stalled.pass()
+            if (way === 'there' && step.startsWith('commit doubts')) await wait(commitMs)
+          },
+        })
+        const wait = (ms: number) => new Promise<void>(done => void world.clock.after(ms, done))
+        if (partitions > 1) world.broker.addPartitions(world.settings.topics.statuses, partitions)
+        const calledBackAt = new Map<number, number>()
+        for (const i of callbacks.keys()) world.doubted(i + 1)
+        for (let step = 0; step < 200; step++) {
+          denied = step < deniedUntil
+          registry.isLagging = isIn(step, lags)
+          if (isIn(step, stalls) && !isIn(step - 1, stalls)) stalled = barrier()
+          if (!isIn(step, stalls)) stalled.open()
+          for (const [i, at] of callbacks.entries()) {
+            if (at !== step) continue
+            calledBackAt.set(i + 1, world.clock.monotonic())
+            world.calledBack(i + 1)
+          }
+          await world.clock.pass(100)
+        }
+        await world.clock.pass(120 * second)
+        const tolerance = stalls.length > 0 ? freshMs : 50
+        for (const { operations, at } of world.posts)
+          for (const { id, type } of operations)
+            if (type !== 'status') expect(at).toBeLessThanOrEqual((calledBackAt.get(id) ?? Infinity) + tolerance)
+        expect(byId(world).map(({ id, outcome }) => [Number(id), outcome])).toEqual(
+          callbacks.map((_, i) => [i + 1, 'SENT']),
+        )
+      }),
+      { numRuns: 30 },
+    )
+  })
 })
 
 describe('a callback on any partition stops the second POST', () => {
