@@ -46,8 +46,6 @@ interface Message extends Queued {
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
 /** How long a result whose schema is missing is read again: longer than most verdicts take. */
 const unreadPatienceMs = 7 * 24 * 3_600_000
-/** The longest delay of a Node timer. */
-const longestWaitMs = 2 ** 31 - 1
 
 /**
  * Walks one partition of results, or of overdue messages, `delayMs` behind now. A message with a verdict is finished. One
@@ -108,9 +106,8 @@ export class ResultsWalk {
     if (decoded.ok) {
       if (awaitsVerdict(decoded.value)) this.#queue.push({ record, at, result: decoded.value })
       else this.#session.settle(record.offset, [])
-    } else if (!record.unreadable && isReadableLater(decoded.error)) {
-      this.#queue.push({ record, at, result: null })
-    } else this.#skip(record)
+    } else if (isReadableLater(decoded.error)) this.#queue.push({ record, at, result: null })
+    else this.#skip(record)
   }
 
   #skip({ offset, unreadable }: BusRecord): void {
@@ -151,7 +148,7 @@ export class ResultsWalk {
       const now = this.#options.clock.now()
       const wait = head.at + this.#walkAtAge - now
       if (wait > 0) {
-        this.#cancelTimer = this.#options.clock.after(Math.min(wait, longestWaitMs), () => void this.#walk())
+        this.#cancelTimer = this.#options.clock.after(wait, () => void this.#walk())
         break
       }
       await this.#options.verdicts.moveTo(head.at)
@@ -186,12 +183,12 @@ export class ResultsWalk {
    */
   async #mayHaveUnreadVerdict(message: Message, schedule: Schedule): Promise<boolean> {
     const { result, record } = message
-    const { verdicts, clock, delayMs } = this.#options
+    const { verdicts, clock } = this.#options
     const unread = await verdicts.readAgain(result, placesIn(unreadStatusIn(record.headers)))
     if (!this.#session.alive) return true
     if (unread === 'verdict') this.#session.settle(record.offset, [])
-    else if (unread.length === 0 || clock.now() - (result.sentAt ?? result.completedAt) > unreadPatienceMs) return false
-    else this.#postpone(message, { ...schedule, pollAt: clock.now() + delayMs, unreadStatus: placesText(unread) })
+    else if (unread.length === 0 || clock.now() - result.completedAt > unreadPatienceMs) return false
+    else this.#postpone(message, { ...schedule, unreadStatus: placesText(unread) })
     return true
   }
 
@@ -204,7 +201,7 @@ export class ResultsWalk {
   }
 
   async #ask(message: Message, schedule: Schedule): Promise<void> {
-    const { telemetry, clock, delayMs, graceMs, accounts } = this.#options
+    const { telemetry, clock, graceMs, accounts } = this.#options
     const { result, record } = message
     if (schedule.answers === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
     this.#asking.add(message)
@@ -222,8 +219,7 @@ export class ResultsWalk {
     const isOver = unanswered ? schedule.pollAt >= schedule.endsAt + graceMs : now >= schedule.endsAt
     if (event?.final) this.#conclude(message, event)
     else if (isOver) this.#conclude(message, givenUp(result, now))
-    else if (unanswered)
-      this.#postpone(message, { ...schedule, pollAt: now + delayMs, answers: Math.max(1, schedule.answers) })
+    else if (unanswered) this.#postpone(message, { ...schedule, pollAt: now, answers: Math.max(1, schedule.answers) })
     else this.#postpone(message, afterAnswer(schedule, now, this.#options))
   }
 
@@ -257,11 +253,10 @@ function pollResult(event: NewStatusEvent | null, unanswered: boolean): PollResu
   return unanswered ? 'unanswered' : 'inconclusive'
 }
 
-/** Turns a poll's answer into a status event; null if the answer is not definite or has no status. */
+/** Turns a poll's answer into a status event; null if the answer is not definite. */
 function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number, key: string): NewStatusEvent | null {
   if (answer.kind !== 'sent') return null
   const told = readPolledStatus(contentOf(answer), key)
-  if (told.status === '' && told.success === null) return null
   const { type, msgId } = result
   return { ...aboutMessage(result, receivedAt), ...told, type: told.type ?? type, msgId: told.msgId ?? msgId }
 }

@@ -15,8 +15,8 @@ export interface StatusReadingOptions {
 export class StatusReading {
   readonly #options: StatusReadingOptions
   readonly #follower: Promise<Follower>
-  /** Timestamp of the status at which reading waits. */
-  #heldAt: number | null = null
+  /** Whether reading waits for the window. */
+  #isHeld = false
   /** Called when the window moves, and on close. */
   #moved = () => {}
   /** Called when reading waits for the window, and on close. */
@@ -35,7 +35,7 @@ export class StatusReading {
    */
   async toTheEnd(): Promise<void> {
     const follower = await this.#follower
-    if (this.#closed || (this.#heldAt !== null && this.#options.isTooFarAhead(this.#heldAt))) return
+    if (this.#closed || this.#isHeld) return
     const { promise: held, resolve } = Promise.withResolvers<void>()
     this.#held = resolve
     await Promise.race([follower.caughtUp(), held])
@@ -43,6 +43,7 @@ export class StatusReading {
 
   /** Continues after the window has moved. */
   moved(): void {
+    this.#isHeld = false
     this.#moved()
   }
 
@@ -57,18 +58,17 @@ export class StatusReading {
     const { clock, isTooFarAhead, take } = this.#options
     for (const record of records) {
       const at = appendedBy(record.timestamp, clock.now()) // the writer's clock may be ahead
-      while (!this.#closed && isTooFarAhead(at)) await this.#waitAt(at)
+      while (!this.#closed && isTooFarAhead(at)) await this.#wait()
       if (this.#closed) return
       await take(record, at)
     }
   }
 
-  async #waitAt(timestamp: number): Promise<void> {
-    this.#heldAt = timestamp
+  async #wait(): Promise<void> {
+    this.#isHeld = true
     this.#held()
     await new Promise<void>(resolve => {
       this.#moved = resolve
     })
-    this.#heldAt = null
   }
 }

@@ -1,4 +1,4 @@
-import type { Bus, RecordHeaders } from '../bus/port.ts'
+import type { BusRecord, RecordHeaders } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -25,7 +25,6 @@ export class UnreadStatuses {
   /** @param at time of the record, milliseconds since 1970 */
   add(key: string, place: StatusPlace, at: number): void {
     const { places } = this.#ofKeys.get(key) ?? { places: [] }
-    this.#ofKeys.delete(key)
     this.#ofKeys.set(key, { places: placesOf([...places, place]), at })
   }
 
@@ -57,8 +56,7 @@ export function placesIn(value: RecordHeaders[string]): StatusPlace[] {
 }
 
 interface ReadAgainOptions {
-  bus: Pick<Bus, 'recordsAt'>
-  topic: string
+  recordAt: (place: StatusPlace) => Promise<BusRecord | undefined>
   decoder: Decoder<StatusEvent>
   clock: Clock
   wanted: () => boolean
@@ -67,20 +65,19 @@ interface ReadAgainOptions {
 /**
  * Reads events again whose schema was missing.
  * @returns whether one of them gives the message's verdict; else those that still cannot be read
- * @throws Error when a partition cannot be read now
  */
 export async function readAgain(
-  { bus, topic, decoder, clock, wanted }: ReadAgainOptions,
+  { recordAt, decoder, clock, wanted }: ReadAgainOptions,
   places: readonly StatusPlace[],
   { id, account, hooked }: SendResult,
 ): Promise<'verdict' | StatusPlace[]> {
   const unread: StatusPlace[] = []
-  for (const { partition, offset } of places) {
-    const [record] = (await bus.recordsAt({ topic, partition }, [offset])).records
+  for (const place of places) {
+    const record = await recordAt(place)
     const decoded = record && (await decodePatiently(decoder, record.value, clock, wanted))
     if (!decoded) continue
     if (!decoded.ok) {
-      if (isReadableLater(decoded.error)) unread.push({ partition, offset })
+      if (isReadableLater(decoded.error)) unread.push(place)
       continue
     }
     const { final, verified, ...event } = decoded.value

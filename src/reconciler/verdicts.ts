@@ -54,9 +54,9 @@ export class Verdicts {
   /** By partition of the statuses. */
   readonly #readings = new Map<number, StatusReading>()
   /** By which the partition of the messages may have been chosen. */
-  #counts: Counts = { least: 1, most: 0 }
+  #counts: Counts | null = null
   /** Of the topic of the messages, when the partitions to read were last chosen. */
-  #version = 0
+  #version: number | null = null
   /** Timestamp of the current record. */
   #at = Number.NEGATIVE_INFINITY
   #closed = false
@@ -77,23 +77,23 @@ export class Verdicts {
   /**
    * Reads status events about a message again whose schema was missing.
    * @param known places of such events, in addition to those that this reading came across
-   * @returns whether one of them gives its verdict; else those that still cannot be read
+   * @returns whether one of them gives its verdict; else those that still cannot be read; unknown after `close`
    */
-  async readAgain(result: SendResult, known: readonly StatusPlace[]): Promise<'verdict' | StatusPlace[]> {
+  readAgain(result: SendResult, known: readonly StatusPlace[]): Promise<'verdict' | StatusPlace[]> {
+    const { decoder, clock } = this.#options
+    const recordAt = (place: StatusPlace) => this.#recordAt(place)
     const places = placesOf([...known, ...this.#unread.of(String(result.id))])
-    if (places.length === 0) return []
-    const { bus, statuses, decoder, clock } = this.#options
-    const options = { bus, topic: statuses.name, decoder, clock, wanted: () => !this.#closed }
-    let read: 'verdict' | StatusPlace[] | null = null
-    while (read === null && !this.#closed) {
-      await this.#tried(
-        places[0]!.partition,
-        readAgain(options, places, result).then(outcome => {
-          read = outcome
-        }),
-      )
+    return readAgain({ recordAt, decoder, clock, wanted: () => !this.#closed }, places, result)
+  }
+
+  /** @returns undefined if the record is gone, or after `close` */
+  async #recordAt({ partition, offset }: StatusPlace): Promise<BusRecord | undefined> {
+    const { bus, statuses } = this.#options
+    while (!this.#closed) {
+      const found = await this.#tried(partition, bus.recordsAt({ topic: statuses.name, partition }, [offset]))
+      if (found) return found.records[0]
     }
-    return read ?? places
+    return undefined
   }
 
   /** Largest difference in time, in milliseconds, of messages that are looked up together. */
@@ -106,15 +106,16 @@ export class Verdicts {
    * a time that does not decrease; otherwise a message may seem to have no verdict.
    */
   async moveTo(timestamp: number): Promise<void> {
-    if (timestamp > this.#at) {
-      this.#at = timestamp
-      this.#forgetBefore(timestamp - aheadMs)
-      for (const reading of this.#readings.values()) reading.moved()
-    }
+    this.#at = timestamp
+    this.#forgetBefore(timestamp - aheadMs)
+    for (const reading of this.#readings.values()) reading.moved()
     while (!this.#closed) {
       const { partition } = this.#options
-      const isChosen = await this.#tried(partition, this.#choosePartitions(timestamp))
-      if (!isChosen || this.#closed) continue
+      const isChosen = await this.#tried(
+        partition,
+        this.#choosePartitions(timestamp).then(() => true),
+      )
+      if (!isChosen) continue
       const ends = Array.from(this.#readings, ([partition, reading]) => this.#readToTheEnd(partition, reading))
       if ((await Promise.all(ends)).every(Boolean)) return
     }
@@ -170,23 +171,25 @@ export class Verdicts {
   }
 
   async #readToTheEnd(partition: number, reading: StatusReading): Promise<boolean> {
-    const isRead = await this.#tried(partition, reading.toTheEnd())
+    const isRead = await this.#tried(
+      partition,
+      reading.toTheEnd().then(() => true),
+    )
     if (isRead) return true
     reading.close()
     this.#readings.delete(partition)
     return false
   }
 
-  /** @returns false after an error and a wait */
-  async #tried(partition: number, trying: Promise<unknown>): Promise<boolean> {
+  /** @returns null after an error and a wait */
+  async #tried<T>(partition: number, trying: Promise<T>): Promise<T | null> {
     try {
-      await trying
-      return true
+      return await trying
     } catch (error) {
       const { statuses, clock, telemetry } = this.#options
       telemetry.emit('statuses.unreadable', { topic: statuses.name, partition, error: error as Error })
       await sleep(clock, retryMs)
-      return false
+      return null
     }
   }
 
@@ -204,8 +207,8 @@ export class Verdicts {
       await sleep(clock, retryMs)
       event = await read()
     }
-    if (this.#closed || !event?.ok || !event.value.final) return
-    if (mayHold(partition, String(event.value.id), this.#counts)) this.#remember(event.value, at)
+    if (!event?.ok || !event.value.final) return
+    if (mayHold(partition, String(event.value.id), this.#counts!)) this.#remember(event.value, at)
   }
 
   #isTooFarAhead(timestamp: number): boolean {

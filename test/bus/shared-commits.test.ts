@@ -107,6 +107,7 @@ describe('during a rebalance', () => {
       isOver = true
     })
     expect([0, 1, 2].map(partition => sessionOf(partition).open)).toEqual([false, false, false])
+    expect(await sessionOf(2).intend([0])).toBe(false)
     await clock.pass(4_900)
     expect(isOver).toBe(false)
     await clock.pass(110)

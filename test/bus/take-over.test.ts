@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { KafkaSharedCommits } from '../../src/bus/transactions/shared-commits.ts'
+import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { codeOf, FakeCluster } from '../support/fake-cluster.ts'
+import { codeOf, FakeCluster, refusal } from '../support/fake-cluster.ts'
 
 const groupId = 'group'
 const high = 9
@@ -88,6 +89,62 @@ test('the hanging transaction of a dead process is aborted, and no transaction o
     ]),
   )
   expect(told).toEqual([expect.stringContaining('lost the end of a transaction that committed offsets of commands/0')])
+  const written = cluster.of('TxnOffsetCommit').filter(({ fields: [id] }) => id === 'group-process/dead')
+  expect(written.map(({ fields }) => fields[7])).toMatchObject([
+    [{ name: 'commands', partitions: [{ partitionIndex: 0 }] }],
+  ])
+})
+
+test('a take-over gives up after a minute if an open transaction, of no dead process, never ends', async () => {
+  const { cluster, clock, commits, told } = setUp()
+  cluster.always('OffsetFetch', async (fields: unknown[]) => {
+    await sleep(clock, 1_000)
+    return cluster.offsets(fields, 'commands/0')
+  })
+  const refused = expect(commits.acquire({ topic: 'commands', partition: 0 })).rejects.toMatchObject({
+    type: 'UNSTABLE_OFFSET_COMMIT',
+  })
+  for (let seconds = 0; seconds < 80; seconds += 0.5) await clock.pass(500)
+  await refused
+  const last = cluster.asked.at(-1)!.at
+  expect([last >= 58_000, last < 65_000, told]).toEqual([true, true, []])
+  const known = cluster.of('ListTransactions').filter(({ fields: [states] }) => states.length === 0)
+  expect(known.map(({ at }) => at >= 30_000 && at < 35_000)).toEqual([true]) // it looks for hanging ones once
+})
+
+test.each([
+  ['aborts the open transaction of a process that is no member', 'dead', true, true],
+  ['leaves the open transaction of a member alone', 'other', true, false],
+  ['leaves the open transaction of another group alone, whose name continues its own', 'a/b', true, false],
+  ['aborts nothing when it is no member itself, and so does not know who is', 'dead', false, false],
+])('a take-over %s', async (_, name, isMember, isAborted) => {
+  const { cluster, commits, member } = setUp()
+  member.isMember = isMember
+  const open = ['me', name].map(one => ({ transactionalId: `group-process/${one}` }))
+  cluster.always('ListTransactions', { transactionStates: open })
+  await commits.acquire({ topic: 'commands', partition: 0 })
+  const fenced = cluster.of('InitProducerId').map(({ fields: [id] }) => id)
+  expect(fenced).toEqual([...(isAborted ? [`group-process/${name}`] : []), 'group-process/me'])
+})
+
+test('a commit writes the records of all partitions', async () => {
+  const { cluster, commits } = setUp()
+  const parts = [0, 1].map(partition => {
+    const records = [{ topic: 'results', partition, key: null, value: Buffer.from('result') }]
+    return { topic: 'commands', partition, records, offset: 5, metadata: '' }
+  })
+  await commits.commit(parts)
+  const written = cluster.of('Produce').flatMap(({ fields: [{ batches }] }) => batches)
+  expect(written.map(({ partition }) => partition).toSorted()).toEqual([0, 1])
+})
+
+test.each([
+  ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', / Grant this client the rights .* begin with group-\.$/],
+  ['CLUSTER_AUTHORIZATION_FAILED', /^(?!.*Grant)/],
+])('a process that may not use its transactional id is told which right it needs: %s', async (type, told) => {
+  const { cluster, commits } = setUp()
+  cluster.always('InitProducerId', refusal(type))
+  await expect(commits.proveFencing({ topic: 'commands', partition: 0 })).rejects.toThrow(told)
 })
 
 describe('a process that commits and takes partitions over', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { type Hop, MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { OutgoingRecord, RecordHeaders } from '../../src/bus/port.ts'
+import { sleep } from '../../src/clock.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import { errorHeaders } from '../../src/records/dead-letter.ts'
@@ -10,7 +11,7 @@ import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { itemsAnswer, refusal } from '../support/answers.ts'
+import { itemsAnswer, refusal as refusalOf } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../support/damaged-batches.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
@@ -20,13 +21,13 @@ import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
 const minute = 60_000
-
-/** A network without delay. */
-const hop = async () => {}
+const hour = 60 * minute
 
 interface Options {
   /** The gateway's status of a message at a time; null: no answer. */
   statusOf?: (id: number, now: number) => string | null
+  /** How long the gateway takes to answer a poll, in milliseconds. */
+  answersAfterMs?: number
   /** Further fields of the gateway's answer about a message. */
   also?: (id: number) => object
   /** max.message.bytes of each topic. */
@@ -38,6 +39,10 @@ interface Options {
   registry?: SchemaRegistry
   /** kafka.startFrom */
   startFrom?: 'fail' | 'earliest' | 'latest'
+  /** Number of partitions of each topic. */
+  partitions?: number
+  /** Topics that are missing. */
+  without?: string
   /** Ids of messages that were sent before the reconciler first started. */
   earlier?: readonly number[]
 }
@@ -55,6 +60,12 @@ interface SentOptions {
 async function startReconciler(options: Options = {}) {
   const { statusOf = () => 'ACCEPTED', also = () => ({}), maxMessageBytes, reconciler = {}, gateway = {} } = options
   let { denied } = options
+  let hindrance: Error | Promise<void> | null = null
+  const hop: Hop = async (step, way) => {
+    if (way === 'back' || !step.startsWith('commit ')) return
+    if (hindrance instanceof Error) throw hindrance
+    await hindrance
+  }
   const clock = new ManualClock()
   const broker = new BrokerWithDamagedBatches(clock)
   const telemetry = new Telemetry()
@@ -66,20 +77,29 @@ async function startReconciler(options: Options = {}) {
   })
   const { topics } = settings
   broker.createTopics(
-    [topics.results, topics.statuses, topics.overdue, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+    [topics.results, topics.statuses, topics.overdue, topics.deadLetters]
+      .filter(topic => topic !== options.without)
+      .map(topic => ({ topic, partitions: options.partitions ?? 1 })),
   )
   if (maxMessageBytes) for (const topic of [topics.statuses, topics.overdue]) broker.limit(topic, maxMessageBytes)
-  const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
+  const openBus = () =>
+    new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
+  const bus = openBus()
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
   const decodeStatus = createDecoder<StatusEvent>(schemas.status, registry)
   await decodeStatus.prepare(await registry.idOf(subjectOf(topics.statuses), schemas.status))
   const polls: { id: number; at: number }[] = []
+  let proofs = 0
   const post = async (body: string): Promise<Answer> => {
     const { auth, data } = parseJson(body) as { auth: string; data: { type: string; id: number }[] }
-    if (auth === denied) return refusal('Access denied')
-    if (data[0]?.type === 'balance') return itemsAnswer({ success: true, data: { amount: 100, currency: 'UAH' } })
+    if (auth === denied) return refusalOf('Access denied')
+    if (data[0]?.type === 'balance') {
+      proofs++
+      return itemsAnswer({ success: true, data: { amount: 100, currency: 'UAH' } })
+    }
     polls.push(...data.map(({ id }) => ({ id, at: clock.now() })))
+    if (options.answersAfterMs) await sleep(clock, options.answersAfterMs)
     const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()), ...also(id) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
@@ -95,14 +115,23 @@ async function startReconciler(options: Options = {}) {
     (options.earlier ?? []).map(id => resultRecord(id)),
     clock.now(),
   )
-  const start = () => joinReconciler({ settings, bus, registry, telemetry, clock, post })
-  const starting = start()
-  await clock.pass(1000)
-  let role = await starting
-  onTestFinished(() => bus.close())
+  let connections = 0
+  /** Starts a process. */
+  const start = async (own = bus) => {
+    onTestFinished(() => own.close())
+    const disconnected = () => void connections--
+    const parts = { settings, bus: own, registry, telemetry, clock, post, disconnected }
+    const [started] = await Promise.all([joinReconciler(parts), clock.pass(1000)])
+    connections++
+    return started
+  }
+  let role = await start()
   const append = (records: OutgoingRecord[]) => broker.append(records, clock.now())
   const missing: string[] = []
-  telemetry.on('callback.missing', ({ type }) => missing.push(type))
+  telemetry.on('callback.missing', ({ type, count }) => missing.push(...Array(count).fill(type)))
+  const counted: string[] = []
+  telemetry.on('status.polled', ({ result }) => counted.push(result))
+  telemetry.on('verdict.found', ({ type, state, country }) => counted.push(`${type} ${state} ${country}`))
   const unreadable: string[] = []
   telemetry.on('result.unreadable', ({ offset, error }) => unreadable.push(`${offset}: ${error}`))
 
@@ -110,7 +139,39 @@ async function startReconciler(options: Options = {}) {
     clock,
     polls,
     missing,
+    /** Results of polls, and the verdicts that they found, as metrics count them. */
+    counted,
     unreadable,
+    /** From now on, commits fail with the error, or wait for the promise. */
+    hinderCommits(by: Error | Promise<void> | null) {
+      hindrance = by
+    },
+    /** Number of results and overdue messages from the first one that is not finished. */
+    left: () =>
+      [topics.results, topics.overdue].reduce((sum, topic) => {
+        const tp = { topic, partition: 0 }
+        return sum + broker.end(tp) - (broker.committed('g-reconciler', tp)?.offset ?? 0)
+      }, 0),
+    /** Skips most of these days, and lets two hours pass. */
+    async passDays(days: number) {
+      await clock.pass(hour)
+      clock.step((days * 24 - 2) * hour)
+      await clock.pass(hour)
+    },
+    /** Stops it for good. @returns how much of it is left: timers, and connections to the gateway */
+    async stop() {
+      const stopping = role.stop()
+      await clock.pass(1000)
+      await stopping
+      return { timers: clock.pending, connections }
+    },
+    /** Starts another process of the same group. */
+    startAnother: () => start(openBus()),
+    /** How often the key was proved. */
+    proofs: () => proofs,
+    /** Writes a foreign record to the results. */
+    foreign: (value: string | null) =>
+      append([{ topic: topics.results, key: null, value: value === null ? null : Buffer.from(value) }]),
     /** Writes an unreadable batch. */
     rot: (topic: 'results' | 'statuses') => append([buildDamagedBatch(topics[topic])]),
     sent(
@@ -141,6 +202,8 @@ async function startReconciler(options: Options = {}) {
         const perhapsSent = errorHeaders.perhapsSent in headers
         return { topic: headers[errorHeaders.topic], first: Number(first), last: Number(last), perhapsSent }
       }),
+    /** Headers of the status events. */
+    headers: () => broker.read({ topic: topics.statuses, partition: 0 }, 0, 1_000_000).records.map(one => one.headers),
     overdue: () => broker.read({ topic: topics.overdue, partition: 0 }, 0, 1_000_000).records.length,
     behind: () => [...role.gauges.read()][0]!.value,
     readiness: () => ({ reasons: role.reasons(), warnings: role.warnings() }),
@@ -152,9 +215,7 @@ async function startReconciler(options: Options = {}) {
       const stopping = role.stop()
       await clock.pass(pauseMs)
       await stopping
-      const starting = start()
-      await clock.pass(1000)
-      role = await starting
+      role = await start()
     },
   }
 }
@@ -201,23 +262,25 @@ describe('the reconciler', () => {
 
   test('polls for a result whose schema was missing for an hour, and gives up one that is missing for a week', async () => {
     const registry = laggingRegistry()
-    const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE', registry })
+    const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE', registry, reconciler: { expectMs: hour } })
     registry.isLagging = true
     world.sent(7)
-    await world.clock.pass(60 * minute)
+    world.sent(8, { outcome: 'REJECTED' })
+    await world.clock.pass(hour)
     expect(world.events()).toEqual([])
     expect(world.unreadable[0]).toMatch(/^0: no schema \d+ It is read again later\.$/)
     registry.isLagging = false
-    await world.clock.pass(10 * minute)
+    await world.clock.pass(hour)
     expect(verdicts(world.events())).toEqual(['7 POLL FAILED'])
+    expect(world.left()).toBe(0)
     registry.isLagging = true
     await world.restart(minute)
-    world.sent(8)
-    for (let hour = 0; hour < 8 * 24; hour++) await world.clock.pass(60 * minute)
+    world.sent(9)
+    await world.passDays(6.9)
+    expect(world.unreadable.at(-1)).toMatch(/It is read again later\.$/)
+    await world.passDays(0.2)
     expect(world.unreadable.at(-1)).toMatch(/: null$/)
-    const { length } = world.unreadable
-    await world.clock.pass(60 * minute)
-    expect(world.unreadable).toHaveLength(length)
+    expect(world.left()).toBe(0)
   })
 
   test('tells by a dead letter of messages whose results were deleted before their verdict came', async () => {
@@ -235,9 +298,9 @@ describe('the reconciler', () => {
   })
 
   /** The messages 7 and 8 are sent. Only 7 has a verdict, whose schema the registry does not find from then on. */
-  async function loseSchemaOfVerdict() {
+  async function loseSchemaOfVerdict(options: Options = {}) {
     const registry = laggingRegistry()
-    const world = await startReconciler({ statusOf: () => 'DELIVERED', registry })
+    const world = await startReconciler({ statusOf: () => 'DELIVERED', registry, ...options })
     registry.only = await registry.idOf('busgate.statuses-value', schemas.status)
     registry.isLagging = true
     for (const id of [7, 8]) world.sent(id)
@@ -258,8 +321,194 @@ describe('the reconciler', () => {
       for (let i = 0; i < 30; i++) await world.clock.pass(2 * minute)
       expect(pollsOf(7)).toBe(0)
       expect(verdicts(world.events())).toEqual(['7 CALLBACK DELIVERED', '8 POLL DELIVERED'])
+      expect(world.left()).toBe(0)
     },
   )
+
+  test('polls for a message at last if the schema of its status event is missing for a week', async () => {
+    const reconciler = { expectMs: hour, graceMs: 30 * 24 * hour }
+    const { registry, world, pollsOf } = await loseSchemaOfVerdict({ reconciler })
+    await world.passDays(6.9)
+    expect(pollsOf(7)).toBe(0)
+    await world.passDays(0.2)
+    expect(pollsOf(7)).toBe(1)
+    registry.isLagging = false
+    expect(verdicts(world.events())).toContain('7 POLL DELIVERED')
+  })
+
+  test('polls for a message at its time, although a status event of it could not be read before', async () => {
+    const registry = laggingRegistry()
+    const world = await startReconciler({ registry, reconciler: { expectMs: 10 * hour } })
+    registry.only = await registry.idOf('busgate.statuses-value', schemas.status)
+    registry.isLagging = true
+    world.sent(7)
+    world.calledBack(7, { state: 'PENDING', status: 'ACCEPTED', final: false })
+    await world.clock.pass(hour)
+    registry.isLagging = false
+    await world.clock.pass(8.9 * hour)
+    expect(world.polls).toEqual([])
+    await world.clock.pass(10 * minute)
+    expect(world.polls).toHaveLength(1)
+  })
+
+  describe('while it polls for a message,', () => {
+    /** The message 7, for which a poll is under way. */
+    async function startPoll(options: Options = {}) {
+      const world = await startReconciler({ statusOf: () => 'DELIVERED', answersAfterMs: 5_000, ...options })
+      world.sent(7)
+      await world.clock.pass(minute + 2_000)
+      expect([world.polls.length, world.events()]).toEqual([1, []])
+      return world
+    }
+
+    test('a callback that arrives gives the only verdict', async () => {
+      const world = await startPoll()
+      world.calledBack(7)
+      await world.clock.pass(10 * minute)
+      expect(verdicts(world.events())).toEqual(['7 CALLBACK DELIVERED'])
+      expect([world.polls.length, world.counted, world.left()]).toEqual([1, [], 0])
+    })
+
+    test('a callback that arrives gives the only verdict, even if its schema is missing for an hour', async () => {
+      const registry = laggingRegistry()
+      const world = await startPoll({ registry, answersAfterMs: 15_000 }) // later than the registry is asked again
+      registry.only = await registry.idOf('busgate.statuses-value', schemas.status)
+      registry.isLagging = true
+      world.calledBack(7)
+      await world.clock.pass(hour)
+      registry.isLagging = false
+      await world.clock.pass(10 * minute)
+      expect(verdicts(world.events())).toEqual(['7 CALLBACK DELIVERED'])
+      expect([world.polls.length, world.left()]).toEqual([1, 0])
+    })
+
+    test('a stop loses the answer, which its successor gets, and which is counted once', async () => {
+      const world = await startPoll()
+      await world.restart(2_000)
+      await world.clock.pass(2 * minute)
+      expect(verdicts(world.events())).toEqual(['7 POLL DELIVERED'])
+      expect(world.polls).toHaveLength(2)
+      expect(world.counted).toEqual(['verdict', 'sms DELIVERED UA'])
+    })
+  })
+
+  test('counts a verdict once it is committed', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.sent(7)
+    world.hinderCommits(new Error('the coordinator is away'))
+    await world.clock.pass(2 * minute)
+    expect([world.counted.filter(text => text !== 'verdict'), world.events()]).toEqual([[], []])
+    world.hinderCommits(null)
+    await world.clock.pass(2 * minute)
+    expect(world.counted.filter(text => text !== 'verdict')).toEqual(['sms DELIVERED UA'])
+  })
+
+  test.each([
+    ['DELIVERED', 'verdict'],
+    ['REJECTED', 'verdict'],
+    ['QUEUED', 'pending'],
+    ['TELEPORTED', 'inconclusive'],
+    ['', 'inconclusive'],
+    [null, 'unanswered'],
+  ])('counts an answer of the status %j as %s', async (status, result) => {
+    const world = await startReconciler({ statusOf: () => status })
+    world.sent(7)
+    await world.clock.pass(1.5 * minute)
+    expect(world.counted[0]).toBe(result)
+  })
+
+  test("publishes the gateway's type and id of the message, or those of its result if the gateway names none", async () => {
+    const also = (id: number) => (id === 1 ? { type: 'sms', msg_id: 'gateway-1' } : {})
+    const world = await startReconciler({ statusOf: () => 'DELIVERED', also })
+    for (const id of [1, 2]) world.sent(id, { type: 'viber+sms', msgId: 'result' })
+    await world.clock.pass(2 * minute)
+    expect(world.events().map(({ type, msgId }) => [type, msgId])).toEqual([
+      ['sms', 'gateway-1'],
+      ['viber+sms', 'result'],
+    ])
+  })
+
+  test('publishes the verdict in the trace of the message', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    world.sent(7, { headers: { traceparent } })
+    await world.clock.pass(2 * minute)
+    expect(world.headers()).toMatchObject([{ traceparent }])
+  })
+
+  test('gives up a message whose account is gone from the settings', async () => {
+    const world = await startReconciler()
+    world.sent(7, { account: 'gone', lifetime: 60 })
+    await world.clock.pass(40 * minute)
+    expect(verdicts(world.events())).toEqual(['7 POLL UNKNOWN'])
+    expect(world.polls).toEqual([])
+  })
+
+  test('commits what it has found before its stop is over', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    world.sent(7)
+    await world.clock.pass(minute)
+    world.hinderCommits(promise)
+    await world.clock.pass(3_000)
+    let isOver = false
+    const stopped = world.stop().then(() => {
+      isOver = true
+    })
+    await world.clock.pass(2_000)
+    expect([isOver, world.events()]).toEqual([false, []])
+    resolve()
+    await world.clock.pass(10_000)
+    await stopped
+    expect([verdicts(world.events()), world.left()]).toEqual([['7 POLL DELIVERED'], 0])
+  })
+
+  test('leaves nothing behind when it stops', async () => {
+    const world = await startReconciler()
+    for (const id of [1, 2]) world.sent(id)
+    await world.clock.pass(10_000)
+    world.sent(3)
+    await world.clock.pass(1_000)
+    expect(await world.stop()).toEqual({ timers: 0, connections: 0 })
+    await world.clock.pass(hour)
+    expect([world.polls, world.behind()]).toEqual([[], 0])
+  })
+
+  test.each(['busgate.results', 'busgate.statuses', 'busgate.overdue', 'busgate.dead-letters'])(
+    'does not start without the topic %s, and says so',
+    async without => {
+      await expect(startReconciler({ without })).rejects.toThrow(without)
+    },
+  )
+
+  test('asks for the balance only to prove the key', async () => {
+    const world = await startReconciler()
+    await world.clock.pass(hour)
+    expect(world.proofs()).toBe(1)
+  })
+
+  test('shares the rate with another process', async () => {
+    const world = await startReconciler({ partitions: 2, statusOf: () => 'DELIVERED', reconciler: { rate: 20 } })
+    await world.startAnother()
+    await world.clock.pass(10_000)
+    for (let id = 1; id <= 1_000; id++) world.sent(id)
+    await world.clock.pass(minute + 1_200)
+    const before = world.polls.length
+    await world.clock.pass(10_000)
+    expect(world.polls.length - before).toBeGreaterThan(150)
+    expect(world.polls.length - before).toBeLessThanOrEqual(200)
+  })
+
+  test('leaves the polls of partitions that another process takes over to that one', async () => {
+    const world = await startReconciler({ partitions: 2, statusOf: () => 'DELIVERED' })
+    for (let id = 1; id <= 300; id++) world.sent(id)
+    await world.clock.pass(minute + 5_000)
+    await world.startAnother()
+    await world.clock.pass(2 * minute)
+    expect(new Set(world.polls.map(({ id }) => id)).size).toBe(300)
+    expect(world.polls.length).toBeLessThan(340) // those in flight at the handover are repeated
+    expect(world.counted.filter(text => text === 'unanswered')).toEqual([])
+  })
 
   test('polls again once a status event whose schema was missing turns out to be no verdict', async () => {
     const registry = laggingRegistry()
@@ -316,6 +565,7 @@ describe('the reconciler', () => {
     await world.clock.pass(5 * minute)
     expect(world.polls).toEqual([])
     expect(world.events()).toHaveLength(2)
+    expect(world.left()).toBe(0)
   })
 
   test('polls for a message with its own hook if its verdict is unverified, and publishes the answer', async () => {
@@ -369,6 +619,8 @@ describe('the reconciler', () => {
   test('skips unreadable batches of results and statuses, and reports those of results', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     world.rot('results')
+    await world.clock.pass(1_000)
+    expect([world.unreadable.length, world.left()]).toEqual([1, 0])
     world.rot('statuses')
     world.sent(1)
     world.calledBack(1)
@@ -378,6 +630,14 @@ describe('the reconciler', () => {
     expect(world.unreadable).toEqual([
       '0: The batch at offset 0 cannot be read: its checksum is wrong. Have it produced again.',
     ])
+    expect(world.left()).toBe(0)
+  })
+
+  test.each(['no result', null])('skips and reports a record of the results that is none at once: %j', async value => {
+    const world = await startReconciler()
+    world.foreign(value)
+    await world.clock.pass(1_000)
+    expect([world.unreadable, world.left()]).toEqual([['0: null'], 0])
   })
 
   test('treats the same id in another account as another message', async () => {
@@ -386,6 +646,40 @@ describe('the reconciler', () => {
     world.calledBack(1, { account: 'shop' })
     await world.clock.pass(2 * minute)
     expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '1 POLL DELIVERED'])
+  })
+
+  test.each([
+    [1_000, 100],
+    [minute, 1_200],
+    [15 * minute, 5_000],
+  ])('expecting a verdict within %d ms, polls together for messages of %d ms', async (expectMs, togetherMs) => {
+    const world = await startReconciler({ reconciler: { expectMs }, statusOf: () => 'DELIVERED' })
+    const start = world.clock.now()
+    world.sent(1)
+    await world.clock.pass(togetherMs - 1)
+    world.sent(2)
+    await world.clock.pass(900)
+    world.sent(3)
+    await world.clock.pass(expectMs + 10_000)
+    const at = start + expectMs + togetherMs
+    expect(world.polls).toEqual([
+      { id: 1, at },
+      { id: 2, at },
+      { id: 3, at: at + togetherMs + 899 },
+    ])
+    expect(world.overdue()).toBe(0)
+    expect(world.behind()).toBe(0)
+  })
+
+  test('repeats an unanswered poll after a minute, which changes no later interval', async () => {
+    const answers = [null, 'ROUTING', 'ROUTING', null, 'ROUTING', 'DELIVERED'].values()
+    const world = await startReconciler({ statusOf: () => answers.next().value! })
+    const start = world.clock.now()
+    world.sent(1)
+    await world.clock.pass(hour)
+    const waits = world.polls.map(({ at }, i) => Math.round((at - (world.polls[i - 1]?.at ?? start)) / minute))
+    expect(waits).toEqual([1, 1, 2, 4, 1, 8])
+    expect(world.missing).toEqual(['sms'])
   })
 
   test('polls with increasing intervals until there is a verdict', async () => {
@@ -442,7 +736,7 @@ describe('the reconciler', () => {
     world.sent(5, { type: 'a future type' })
     await world.clock.pass(10 * minute)
     expect(world.polls).toEqual([])
-    expect(world.overdue()).toBe(0)
+    expect([world.overdue(), world.left()]).toEqual([0, 0])
   })
 
   test('polls for at most ten messages a second in each account, in envelopes', async () => {
@@ -450,7 +744,7 @@ describe('the reconciler', () => {
     for (let id = 1; id <= 100; id++) world.sent(id)
     await world.clock.pass(minute + 3000)
     expect(world.polls.length).toBeLessThanOrEqual(40)
-    expect(world.behind()).toBeGreaterThan(1)
+    expect(world.behind()).toBe(1.8) // after a minute and a fiftieth of it, for which messages are collected
     await world.clock.pass(20_000)
     expect(world.events()).toHaveLength(100)
     expect(new Set(world.polls.map(({ id }) => id)).size).toBe(100)

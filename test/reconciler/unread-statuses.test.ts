@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
-import { placesIn, placesText, readAgain, UnreadStatuses } from '../../src/reconciler/unread-statuses.ts'
+import {
+  placesIn,
+  placesText,
+  readAgain,
+  type StatusPlace,
+  UnreadStatuses,
+} from '../../src/reconciler/unread-statuses.ts'
 import type { DecodeError, Definite } from '../../src/records/decoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { ManualClock } from '../support/clock.ts'
@@ -55,12 +61,9 @@ type Found = Partial<StatusEvent> | DecodeError['code'] | null
 
 /** Reads events of message 7 again. */
 function readEvents(found: readonly Found[], hooked = true) {
-  const bus = {
-    recordsAt: async (_tp: object, [offset]: readonly number[]) => {
-      const isThere = found[offset! / 10] !== null
-      const record = { offset: offset!, timestamp: 0, key: null, value: Buffer.from(String(offset)), headers: {} }
-      return { records: (isThere ? [record] : []) as BusRecord[] } as never
-    },
+  const recordAt = async ({ offset }: StatusPlace): Promise<BusRecord | undefined> => {
+    if (found[offset / 10] === null) return undefined
+    return { offset, timestamp: 0, key: null, value: Buffer.from(String(offset)), headers: {} }
   }
   const decode = (value: Buffer | null): Definite<StatusEvent> => {
     const one = found[Number(value) / 10]!
@@ -68,7 +71,7 @@ function readEvents(found: readonly Found[], hooked = true) {
     return { ok: true, value: buildStatusEvent({ id: 7n, account: 'shop', final: true, verified: true, ...one }) }
   }
   const decoder = { decode, prepare: async () => {} } as never
-  const options = { bus, topic: 'statuses', decoder, clock: new ManualClock(), wanted: () => true }
+  const options = { recordAt, decoder, clock: new ManualClock(), wanted: () => true }
   return readAgain(options, places(found.length), buildResult({ id: 7n, account: 'shop', hooked }))
 }
 

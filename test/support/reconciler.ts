@@ -8,10 +8,12 @@ type Given = Pick<Options, 'bus' | 'registry' | 'telemetry' | 'clock'> & {
   settings: Settings
   /** The gateway's answer to an envelope. */
   post: (body: string) => Promise<Answer>
+  /** Called when it closes its connection to the gateway. */
+  disconnected?: () => void
 }
 
 /** Starts a reconciler, whose fatal errors fail the test, and joins its group. */
-export async function joinReconciler({ settings, post, ...parts }: Given) {
+export async function joinReconciler({ settings, post, disconnected = () => {}, ...parts }: Given) {
   const started = await startReconciling({
     ...parts,
     settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
@@ -22,7 +24,7 @@ export async function joinReconciler({ settings, post, ...parts }: Given) {
         return withheld ? { kind: 'not_sent', cause: 'withheld', message: withheld } : post(body)
       },
       distrust: () => {},
-      close: async () => {},
+      close: async () => disconnected(),
     },
     fatal: error => {
       throw error

@@ -40,7 +40,7 @@ export class CommitCycle {
   #dueAt = Number.POSITIVE_INFINITY
   #isRunning = false
   #cancelTimer = () => {}
-  #notBefore = 0
+  #notBefore = Number.NEGATIVE_INFINITY
   #held = false
 
   constructor(options: CommitCycleOptions) {
