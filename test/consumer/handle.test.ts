@@ -211,6 +211,21 @@ describe('the handle of a command', () => {
     expect(handle!.notBefore).toBe(notBefore.getTime())
   })
 
+  test('says after a time-out of the verdict that no status came, or which one did', async () => {
+    const { send, result, status } = await start()
+    const [handle] = await send(5)
+    await result(5n)
+    const complains = (text: string) =>
+      until(async () => {
+        const error = await handle!.verdict({ signal: AbortSignal.timeout(50) }).catch(error => error)
+        expect([error.name, error.message]).toEqual(['TimeoutError', expect.stringContaining(text)])
+      })
+    await complains('no status came: do callbacks reach busgate, or does a reconciler run? busgate message 5 --account')
+    await status({ id: 5n, state: 'PENDING', status: 'ACCEPTED', final: false, verified: true })
+    await complains('message 5 was SENT and has no verdict after')
+    await complains(': it is pending. busgate message 5 --account')
+  })
+
   test('rejects what waits when its producer is closed, and ends the reading', async () => {
     const { send, producer, reading } = await start()
     const [handle] = await send(5)
