@@ -1,5 +1,5 @@
-import { openBus } from '../bus/open.ts'
-import type { Bus, BusRecord } from '../bus/port.ts'
+import { busOf } from '../bus/open.ts'
+import type { BusRecord } from '../bus/port.ts'
 import { requireBrokers, type Settings } from '../config/index.ts'
 import { errorHeaders, originOfLetter } from '../records/dead-letter.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -46,7 +46,7 @@ function openWatches(settings: Settings, options: ReaderOptions): Watches {
   const telemetry = new Telemetry()
   if (options.logger) logEvents(telemetry, options.logger)
   const buses = new SharedBus(
-    async () => (options.bus as Bus | undefined) ?? (await openBus(settings, telemetry)),
+    () => busOf(settings, options.bus, telemetry),
     async bus => {
       if (!options.bus) await bus.close()
     },

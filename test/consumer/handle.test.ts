@@ -244,6 +244,23 @@ describe('the handle of a command', () => {
     await until(() => expect(commands).toHaveLength(2))
   })
 
+  test('a closed producer writes nothing more', async () => {
+    const { producer, send, commands, placeOf } = await start()
+    await send(1)
+    await placeOf(1n)
+    await producer.close()
+    await expect(send(2)).rejects.toThrow('the producer is closed: nothing was written')
+    const withdrawn = producer.withdraw({ campaign: 'spring', reason: 'a mistake' })
+    await expect(withdrawn).rejects.toThrow('the producer is closed: nothing was written')
+    expect(commands.map(({ id }) => id)).toEqual([1n])
+  })
+
+  test('a send of anything but an array is refused', async () => {
+    const { producer } = await start()
+    for (const given of [undefined, sms(1), new Set([sms(1)])] as never[])
+      await expect(producer.send(given)).rejects.toThrow('send: commands must be an array')
+  })
+
   test('a send whose signal is aborted writes nothing', async () => {
     const { producer, commands, send } = await start()
     const reason = new Error('too late')
