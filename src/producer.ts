@@ -88,7 +88,7 @@ export interface CommandProducer extends AsyncDisposable {
    * @throws InvalidCommandError before anything is written, whatever is wrong with a command; the signal's reason, or Error
    *   when the write was not confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */
-  send<const L extends readonly NewCommand[]>(commands: L, options?: WaitLimit): Promise<HandlesOf<L>>
+  send<const L extends readonly unknown[]>(commands: CommandsOf<L>, options?: WaitLimit): Promise<HandlesOf<L>>
   /**
    * Withdraws commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode WITHDRAWN.
    * Commands that are written before the withdrawal ends are not sent either. Commands already accepted by the gateway are
@@ -104,8 +104,10 @@ export interface CommandProducer extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** A list of commands. Each is checked as a `NewCommand`, with its unknown fields; of `L`, only the length counts. */
+export type CommandsOf<L extends readonly unknown[]> = { readonly [I in keyof L]: NewCommand }
 /** One handle for each command. */
-export type HandlesOf<L extends readonly NewCommand[]> = { -readonly [I in keyof L]: CommandHandle }
+export type HandlesOf<L extends readonly unknown[]> = { -readonly [I in keyof L]: CommandHandle }
 
 /** How to connect, and how long to wait for it. Default: a connection that busgate opens with the settings `kafka.*`. */
 export interface ProducerOptions extends WaitLimit {
@@ -171,9 +173,10 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
   }
 
   return {
-    async send<const L extends readonly NewCommand[]>(commands: L, { signal }: WaitLimit = {}) {
+    async send<const L extends readonly unknown[]>(given: CommandsOf<L>, { signal }: WaitLimit = {}) {
       requireOpen()
       signal?.throwIfAborted()
+      const commands = given as readonly NewCommand[]
       const since = Date.now()
       const drafts = records.of(commands)
       const sent = commands.map(({ id, account = 'default', type, notBefore = null }) =>
