@@ -102,7 +102,7 @@ export class UnreadableRecordError extends Error {
  * missing, or a record cannot be read
  */
 export function readResults(settings: Settings, options: ReadOptions): Endable<Received<SendResult>> {
-  return read(settings, resultsOf(settings), options)
+  return read(settings, resultsOf, options)
 }
 
 /**
@@ -110,7 +110,7 @@ export function readResults(settings: Settings, options: ReadOptions): Endable<R
  * message.
  */
 export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
-  return read(settings, statusesOf(settings), options)
+  return read(settings, statusesOf, options)
 }
 
 /** A topic, its schema, and what its headers add to a value. */
@@ -128,11 +128,15 @@ export function statusesOf({ topics }: Settings): Source<StatusEvent> {
   return { topic: topics.statuses, schema: schemas.status, complete: event => event }
 }
 
-function read<T>(settings: Settings, source: Source<T>, options: ReadOptions): Endable<Received<T>> {
+function read<T>(
+  settings: Settings,
+  sourceOf: (settings: Settings) => Source<T>,
+  options: ReadOptions,
+): Endable<Received<T>> {
   requireBrokers(settings)
   checkBeginning(options.from)
   checkGroup(options, settings)
-  return endable(ending => received(settings, source, options, ending), options.signal)
+  return endable(ending => received(settings, sourceOf(settings), options, ending), options.signal)
 }
 
 function checkBeginning(from: ReadOptions['from']): void {
