@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { readResults, readStatuses, waitForResult } from '../../src/consumer/index.ts'
 import { type Bus, createWorker, loadSettings, openBus } from '../../src/index.ts'
 import { createProducer } from '../../src/producer.ts'
+import { until } from '../support/bus.ts'
+import { collectGarbage } from '../support/garbage.ts'
 import { freePorts } from '../support/local-kafka/ports.ts'
 
 const access = { url: 'http://127.0.0.1:1', apiKey: 'key' }
@@ -64,6 +66,21 @@ describe('after its bus was closed', () => {
       start++ // the first start frees the port
     )
       await expect(createWorker(onPort, { bus })).rejects.toThrow('the bus is closed')
+  })
+})
+
+test('a bus that nobody uses any more is not kept in memory by the waits on it', async () => {
+  async function waitOnOne(): Promise<WeakRef<Bus>> {
+    await using bus = await openBus(settings)
+    await using producer = await createProducer(settings, { bus })
+    const [sent] = await producer.send([sms])
+    await sent.result({ signal: AbortSignal.timeout(1) }).catch(() => {})
+    return new WeakRef(bus)
+  }
+  const bus = await waitOnOne()
+  await until(async () => {
+    collectGarbage()
+    if (bus.deref()) throw new Error('the bus is in memory')
   })
 })
 
