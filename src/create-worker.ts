@@ -1,4 +1,4 @@
-import { openBus } from './bus/open.ts'
+import { busOf } from './bus/open.ts'
 import type { Bus } from './bus/opened.ts'
 import { type Bus as BusPort, BusUnavailable } from './bus/port.ts'
 import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
@@ -115,7 +115,7 @@ class WorkerProcess implements Worker {
   readonly #names: readonly Role[]
   readonly #roles: Roles = { ...noRoles }
   readonly #gauges = new Set<GaugeSource>([{ read: () => this.#readReadiness() }])
-  #server!: TelemetryServer
+  #server: TelemetryServer | null = null
   #bus!: BusPort
   #registry!: SchemaRegistry
   #failure: Error | null = null
@@ -181,16 +181,11 @@ class WorkerProcess implements Worker {
   }
 
   async start(): Promise<void> {
-    const { signal, bus, registry } = this.#options
-    this.#server = await this.#serveTelemetry()
-    this.#bus = (bus as BusPort | undefined) ?? (await openBus(this.#settings, this.#telemetry))
-    this.#registry = registry ?? registryOf(this.#settings)
-    const { clock } = this.#asking
-    const reporting = { bus: this.#bus, topic: this.#settings.topics.workers, report: () => this.#report(), clock }
-    this.#reporter = new Reporter({ ...reporting, telemetry: this.#telemetry })
+    const { signal } = this.#options
     const giveUp = () => void this.close().catch(() => {}) // start() rejects with the reason
-    signal?.addEventListener('abort', giveUp)
     try {
+      await this.#open()
+      signal?.addEventListener('abort', giveUp)
       signal?.throwIfAborted()
       await this.#startRoles()
       signal?.throwIfAborted()
@@ -201,7 +196,17 @@ class WorkerProcess implements Worker {
     } finally {
       signal?.removeEventListener('abort', giveUp)
     }
-    this.ports = { callbacks: this.#roles.receiver?.port ?? null, telemetry: this.#server.port }
+    this.ports = { callbacks: this.#roles.receiver?.port ?? null, telemetry: this.#server!.port }
+  }
+
+  async #open(): Promise<void> {
+    const { bus, registry } = this.#options
+    this.#server = await this.#serveTelemetry()
+    this.#bus = await busOf(this.#settings, bus, this.#telemetry)
+    this.#registry = registry ?? registryOf(this.#settings)
+    const { clock } = this.#asking
+    const reporting = { bus: this.#bus, topic: this.#settings.topics.workers, report: () => this.#report(), clock }
+    this.#reporter = new Reporter({ ...reporting, telemetry: this.#telemetry })
   }
 
   #watchSecrets(): () => void {
@@ -324,9 +329,9 @@ class WorkerProcess implements Worker {
   async #finish(): Promise<void> {
     await this.#stopRoles()
     await this.#reporter?.stop()
-    await this.#server.close()
+    await this.#server?.close()
     this.#unwatchSecrets()
-    if (!this.#options.bus) await this.#bus.close()
+    if (!this.#options.bus) await (this.#bus as BusPort | undefined)?.close()
   }
 
   async #stopRoles(): Promise<void> {
@@ -356,6 +361,7 @@ class WorkerProcess implements Worker {
         return started
       } catch (error) {
         signal?.throwIfAborted()
+        this.#bus.closing.throwIfAborted()
         if (!(error instanceof RegistryUnavailable || error instanceof BusUnavailable)) throw error
         this.#tellOutage(role, error)
         await sleep(systemClock, startRetryMs)

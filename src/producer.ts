@@ -5,7 +5,7 @@
 import './supported-node.ts'
 
 import { unlessAborted, type WaitLimit } from './abort.ts'
-import { openBus } from './bus/open.ts'
+import { busOf } from './bus/open.ts'
 import type { Bus } from './bus/opened.ts'
 import { type Bus as BusPort, BusUnavailable, type OutgoingRecord, type Publisher } from './bus/port.ts'
 import {
@@ -88,7 +88,7 @@ export interface CommandProducer extends AsyncDisposable {
    * @throws InvalidCommandError before anything is written, whatever is wrong with a command; the signal's reason, or Error
    *   when the write was not confirmed: the commands may be on the topic. Sending them again unchanged is safe, since a repeated id is recognised.
    */
-  send<const L extends readonly NewCommand[]>(commands: L, options?: WaitLimit): Promise<HandlesOf<L>>
+  send<const L extends readonly unknown[]>(commands: CommandsOf<L>, options?: WaitLimit): Promise<HandlesOf<L>>
   /**
    * Withdraws commands that are not sent yet, on all workers within two seconds: each ends EXPIRED with errorCode WITHDRAWN.
    * Commands that are written before the withdrawal ends are not sent either. Commands already accepted by the gateway are
@@ -99,13 +99,15 @@ export interface CommandProducer extends AsyncDisposable {
   withdraw(withdrawal: NewWithdrawal, options?: WaitLimit): Promise<void>
   /**
    * Waits for sends and withdrawals that have begun, then closes the connections that busgate opened; a kafkajs producer of the service stays
-   * connected. Rejects what waits for results.
+   * connected. Rejects what waits for results, and later calls.
    */
   close(): Promise<void>
 }
 
+/** A list of commands. Each is checked as a `NewCommand`, with its unknown fields; of `L`, only the length counts. */
+export type CommandsOf<L extends readonly unknown[]> = { readonly [I in keyof L]: NewCommand }
 /** One handle for each command. */
-export type HandlesOf<L extends readonly NewCommand[]> = { -readonly [I in keyof L]: CommandHandle }
+export type HandlesOf<L extends readonly unknown[]> = { -readonly [I in keyof L]: CommandHandle }
 
 /** How to connect, and how long to wait for it. Default: a connection that busgate opens with the settings `kafka.*`. */
 export interface ProducerOptions extends WaitLimit {
@@ -150,6 +152,10 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
 
   const handles = new Handles(settings, () => watchesOf(settings, options))
   const writing = new Set<Promise<void>>()
+  let isClosed = false
+  const requireOpen = () => {
+    if (isClosed) throw new Error('the producer is closed: nothing was written')
+  }
 
   const write = (begin: () => Promise<void>, signal: AbortSignal | undefined) =>
     unlessAborted(signal, () => {
@@ -160,14 +166,17 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
     })
 
   async function close(): Promise<void> {
+    isClosed = true
     await handles.close()
     await Promise.allSettled(writing)
     await publisher.close()
   }
 
   return {
-    async send<const L extends readonly NewCommand[]>(commands: L, { signal }: WaitLimit = {}) {
+    async send<const L extends readonly unknown[]>(given: CommandsOf<L>, { signal }: WaitLimit = {}) {
+      requireOpen()
       signal?.throwIfAborted()
+      const commands = given as readonly NewCommand[]
       const since = Date.now()
       const drafts = records.of(commands)
       const sent = commands.map(({ id, account = 'default', type, notBefore = null }) =>
@@ -177,7 +186,9 @@ async function openProducer(settings: Settings, options: ProducerOptions): Promi
       return sent as readonly CommandHandle[] as HandlesOf<L>
     },
     async withdraw({ reason, until, by = settings.kafka.clientId, ...what }, { signal } = {}) {
+      requireOpen()
       const scope = scopeOf(what)
+      requireTexts({ reason, by })
       const end = until === undefined ? null : requireTime('until', until)
       const writeWithdrawal = async () => {
         const known = bus && (await readControl(bus, settings, signal).catch(sayWhatToCheck))
@@ -225,11 +236,20 @@ async function writeCommands(
 }
 
 function scopeOf(what: WithdrawnNames): Withdrawn {
+  const { campaign, correlationId, tenant, account } = what
+  requireTexts({ campaign, correlationId, tenant, account })
   const problem = what.id === undefined ? null : problemOfId(what.id)
   if (problem !== null) throw new Error(`withdraw: ${problem}`)
   const scope = withdrawnBy(what)
   if (scope) return scope
   throw new Error('withdraw: name one of campaign, correlationId, tenant and id')
+}
+
+/** @throws Error that names the first value that is given and no text */
+function requireTexts(values: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined && typeof value !== 'string') throw new Error(`withdraw: ${name} must be text`)
+  }
 }
 
 async function publisherOf(
@@ -239,13 +259,16 @@ async function publisherOf(
   const { compression } = settings.kafka
   if (producer) return { publisher: kafkajsPublisher(producer, compression), bus: null }
   if (kafka) return { publisher: await connectKafkajsPublisher(kafka, compression), bus: null }
-  const bus = (given as BusPort | undefined) ?? (await openBus(settings, new Telemetry()))
+  const bus = await busOf(settings, given, new Telemetry())
   const publisher = await bus.publisher()
   const close = async () => {
     await publisher.close()
     if (!given) await bus.close()
   }
-  const publish = (records: OutgoingRecord[]) => publisher.publish(records).catch(sayWhatToCheck)
+  const publish = async (records: OutgoingRecord[]) => {
+    bus.closing.throwIfAborted()
+    await publisher.publish(records).catch(sayWhatToCheck)
+  }
   return { publisher: { publish, close }, bus }
 }
 

@@ -7,24 +7,25 @@ import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
 import { joinKafkaGroup, partitionsAgeMs } from './kafka-group.ts'
 import { Coordinator } from './membership/coordinator.ts'
-import type {
-  BlockedPartition,
-  Bus,
-  Follower,
-  From,
-  GroupReadOptions,
-  Isolation,
-  JoinOptions,
-  Membership,
-  OnRecords,
-  Publisher,
-  Query,
-  Reader,
-  RecordsHandler,
-  Searched,
-  SessionListener,
-  TopicLook,
-  TopicPartition,
+import {
+  type BlockedPartition,
+  type Bus,
+  busIsClosed,
+  type Follower,
+  type From,
+  type GroupReadOptions,
+  type Isolation,
+  type JoinOptions,
+  type Membership,
+  type OnRecords,
+  type Publisher,
+  type Query,
+  type Reader,
+  type RecordsHandler,
+  type Searched,
+  type SessionListener,
+  type TopicLook,
+  type TopicPartition,
 } from './port.ts'
 import type { Fetch } from './read/fetch.ts'
 import { fetchRecords } from './read/fetch-api.ts'
@@ -71,6 +72,7 @@ export class KafkaBus implements Bus {
   /** Apart, since a fetch has one isolation. Connects at its first reading. */
   readonly #uncommitted: Fetcher
   readonly #closing = new AbortController()
+  readonly closing: AbortSignal = this.#closing.signal
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
   readonly #groupReaders: GroupReading[] = []
@@ -81,7 +83,7 @@ export class KafkaBus implements Bus {
     const brokers = new Brokers({ ...options, seeds })
     this.#options = options
     this.#brokers = brokers
-    const closing = this.#closing.signal
+    const { closing } = this
     this.#logs = new PartitionOffsets({ brokers, clock, telemetry, closing })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, closing, rack })
     this.#uncommitted = new Fetcher({ brokers, clock, telemetry, closing, rack, isolation: 'uncommitted' })
@@ -117,7 +119,7 @@ export class KafkaBus implements Bus {
       announcement: { host: hostname(), installation },
       leaving: (left: Promise<void>) => void this.#leaving.push(left),
     }
-    await joinKafkaGroup(options, this.#closing.signal)
+    await joinKafkaGroup(options, this.closing)
     return ownership
   }
 
@@ -126,13 +128,13 @@ export class KafkaBus implements Bus {
     const fetcher = isolation === 'uncommitted' ? this.#uncommitted : this.#fetcher
     return new PartitionFollower({
       ...this.#options,
-      ...{ fetcher, tp, start, onRecords, closing: this.#closing.signal },
+      ...{ fetcher, tp, start, onRecords, closing: this.closing },
       end: behindOpen => this.#logs.end(tp, behindOpen ? 'uncommitted' : isolation),
     })
   }
 
   async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReading> {
-    const ending = AbortSignal.any([options.ending, this.#closing.signal])
+    const ending = AbortSignal.any([options.ending, this.closing])
     const { groupId } = options
     const brokers = this.#brokers
     const process = this.#options.clientId
@@ -227,7 +229,7 @@ export class KafkaBus implements Bus {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#closing.abort(busIsClosed())
     await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
     await this.#brokers.close()
   }

@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts'
 import { requireBrokers, type Settings, topicsIn } from '../config/index.ts'
 import { sharedByCopies } from '../package.ts'
 import { Telemetry } from '../telemetry/events.ts'
+import type { Bus as OpenedBus } from './opened.ts'
 import type { Bus } from './port.ts'
 
 const embeddedPartitions = 4
@@ -41,4 +42,13 @@ export async function openBus(settings: Settings, telemetry = new Telemetry(), i
     instanceId: kafka.instanceId,
     rack: kafka.rack,
   })
+}
+
+/** The bus that the caller opened, or else a new one. @throws Error when it is no open bus; SettingsError as `openBus` */
+export async function busOf(settings: Settings, given: OpenedBus | undefined, telemetry: Telemetry): Promise<Bus> {
+  if (given === undefined) return openBus(settings, telemetry)
+  if (given?.kind !== 'busgate.Bus') throw new Error('bus must be one that openBus has opened')
+  const bus = given as Bus
+  bus.closing.throwIfAborted()
+  return bus
 }

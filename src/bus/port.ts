@@ -449,9 +449,14 @@ export interface Bus extends OpenedBus {
   cleanup(topics: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Partitions of this process that an open transaction has blocked for half a minute. */
   blocked(): readonly BlockedPartition[]
+  /** Aborted, with an error that says so, once the bus is closed. */
+  readonly closing: AbortSignal
   /** Leaves the groups and closes all connections. */
   close(): Promise<void>
 }
+
+/** The reason of `closing`. */
+export const busIsClosed = (): Error => new Error('the bus is closed: close first what uses it')
 
 export interface JoinOptions {
   /** Suffix of the group id, for a second group with its own committed offsets. */

@@ -7,7 +7,15 @@ export { installationOf } from './installation.ts'
 export { loadRunnableSettings, loadSettings, printableSettings, type SettingsSources } from './load.ts'
 export { isAccountName, nearestTo, variableOf } from './names.ts'
 export { longestQuietMinutes, type QuietWindow, readQuietWindow } from './quiet-hours.ts'
-export { lackOf, requireBrokers, requireGateway, requireRunnable, runningRoles, whyRoleIsOff } from './runnable.ts'
+export {
+  lackOf,
+  requireBrokers,
+  requireGateway,
+  requireLoaded,
+  requireRunnable,
+  runningRoles,
+  whyRoleIsOff,
+} from './runnable.ts'
 export {
   isKid,
   type Jwk,

@@ -1,3 +1,4 @@
+import { isObject } from '../protocol/json.ts'
 import { checkSettings } from './check.ts'
 import { compile, type Settings } from './compile.ts'
 import { type CrossCheck, crossChecks } from './cross-checks.ts'
@@ -25,6 +26,8 @@ export interface SettingsSources {
  * @throws SettingsError that names every problem
  */
 export function loadSettings(sources: SettingsSources): Settings {
+  if (!isObject(sources?.env))
+    throw new TypeError('loadSettings: env must be given, such as process.env, or {} for none')
   const { values, problems } = read(sources)
   if (problems.length > 0) throw new SettingsError(problems)
   return compile(values)

@@ -7,10 +7,16 @@ import { variableOf } from './names.ts'
 export type WithBrokers = { kafka: { brokers: NonNullable<Settings['kafka']['brokers']> } }
 export type WithGateway = { gateway: { url: string } }
 
+/** A tree as in a file lacks what is derived from other settings. @throws TypeError that says where settings come from */
+export function requireLoaded(settings: Settings | undefined): void {
+  if (settings?.kafka?.drainMs === undefined) throw new TypeError('settings must be what loadSettings returns')
+}
+
 /**
  * Requires the settings that `run` needs for the roles of this process. @throws SettingsError that names everything missing
  */
 export function requireRunnable(settings: Settings): asserts settings is Settings & WithBrokers {
+  requireLoaded(settings)
   const asks = settings.roles.filter(role => role !== 'callbacks')
   const problems: SettingProblem[] = []
   if (settings.kafka.brokers === undefined) problems.push(missing('kafka.brokers', settings.roles))
@@ -36,6 +42,7 @@ export const whyRoleIsOff = `callbacks.secret (${variableOf('callbacks.secret')}
 
 /** Requires the settings for reading from the bus. @throws SettingsError if they are missing */
 export function requireBrokers(settings: Settings): asserts settings is Settings & WithBrokers {
+  requireLoaded(settings)
   if (settings.kafka.brokers === undefined) throw lackOf('kafka.brokers')
 }
 

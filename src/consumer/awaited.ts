@@ -1,5 +1,15 @@
 import { unlessAborted } from '../abort.ts'
 
+/** The error for an aborted signal: after a time-out one that says what was found, else the signal's reason. */
+export function afterTimeout(complaint: (afterSeconds: string) => string): (signal: AbortSignal) => unknown {
+  const began = performance.now()
+  return ({ reason }) => {
+    if (reason?.name !== 'TimeoutError') return reason
+    const seconds = Math.round((performance.now() - began) / 100) / 10
+    return new DOMException(complaint(`after ${seconds} s`), 'TimeoutError')
+  }
+}
+
 /** A value that several wait for, each as long as its signal allows. Somebody looks for it while anybody waits. */
 export class Awaited<T> {
   readonly #search: { begin(): void; end(): void }

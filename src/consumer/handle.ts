@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { WaitLimit } from '../abort.ts'
+import { brokersHint } from '../config/errors.ts'
 import type { Settings } from '../config/index.ts'
 import { operations, type SendType } from '../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -11,9 +12,9 @@ import {
   stateOf,
   verdictOf,
 } from '../records/lifecycle.ts'
-import { Awaited } from './awaited.ts'
+import { Awaited, afterTimeout } from './awaited.ts'
 import type { CommandPlace } from './final.ts'
-import { ResultWait } from './result-wait.ts'
+import { ResultWait, whereToLook } from './result-wait.ts'
 import type { Watcher } from './topic-watch.ts'
 import type { Watches } from './watches.ts'
 
@@ -170,7 +171,19 @@ class VerdictWait implements Watcher<StatusEvent> {
   }
 
   verdict(signal: AbortSignal): Promise<Verdict> {
-    return this.#verdict.wait(signal)
+    return this.#verdict.wait(
+      signal,
+      afterTimeout(after => this.#complaint(after)),
+    )
+  }
+
+  #complaint(after: string): string {
+    const { trouble } = this.#statuses
+    const { stage, status } = stateOf(this.#life, this.#result)
+    const none = 'no status came: do callbacks reach busgate, or does a reconciler run?'
+    const found = status === null ? none : `it is ${stage}.`
+    const state = trouble ? `${trouble.message}: ${brokersHint}.` : found
+    return `message ${this.#result.id} was SENT and has no verdict ${after}: ${state} ${whereToLook(this.#result)}`
   }
 
   take(event: StatusEvent): void {

@@ -1,6 +1,6 @@
-import { openBus } from '../bus/open.ts'
+import { busOf } from '../bus/open.ts'
 import type { Bus } from '../bus/opened.ts'
-import type { Bus as BusPort, From, RecordHeaders } from '../bus/port.ts'
+import type { From, RecordHeaders } from '../bus/port.ts'
 import type { Taken } from '../bus/streams/record-queue.ts'
 import { groupRecords, type TopicStreamOptions, topicRecords } from '../bus/streams/topic-stream.ts'
 import { systemClock } from '../clock.ts'
@@ -102,7 +102,7 @@ export class UnreadableRecordError extends Error {
  * missing, or a record cannot be read
  */
 export function readResults(settings: Settings, options: ReadOptions): Endable<Received<SendResult>> {
-  return read(settings, resultsOf(settings), options)
+  return read(settings, resultsOf, options)
 }
 
 /**
@@ -110,7 +110,7 @@ export function readResults(settings: Settings, options: ReadOptions): Endable<R
  * message.
  */
 export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
-  return read(settings, statusesOf(settings), options)
+  return read(settings, statusesOf, options)
 }
 
 /** A topic, its schema, and what its headers add to a value. */
@@ -128,16 +128,31 @@ export function statusesOf({ topics }: Settings): Source<StatusEvent> {
   return { topic: topics.statuses, schema: schemas.status, complete: event => event }
 }
 
-function read<T>(settings: Settings, source: Source<T>, options: ReadOptions): Endable<Received<T>> {
+function read<T>(
+  settings: Settings,
+  sourceOf: (settings: Settings) => Source<T>,
+  options: ReadOptions,
+): Endable<Received<T>> {
   requireBrokers(settings)
   checkBeginning(options.from)
   checkGroup(options, settings)
-  return endable(ending => received(settings, source, options, ending), options.signal)
+  return endable(ending => received(settings, sourceOf(settings), options, ending), options.signal)
 }
 
 function checkBeginning(from: ReadOptions['from']): void {
   if (isBeginning(from)) beginning('from', from)
   else if ('group' in from) beginning('startFrom', from.startFrom ?? 'earliest')
+  else checkOffsets(from.offsets)
+}
+
+/** Kafka would begin elsewhere if it was given another number. */
+function checkOffsets(offsets: FromOffsets['offsets']): void {
+  for (const [partition, offset] of Object.entries(offsets)) {
+    if (/^\d+$/.test(partition) && Number.isSafeInteger(offset) && offset >= 0) continue
+    throw new Error(
+      `from.offsets[${partition}]: the key must be a partition's number, the value its next offset, a number`,
+    )
+  }
 }
 
 const isBeginning = (from: ReadOptions['from']): from is Beginning =>
@@ -149,6 +164,7 @@ const beginning = (name: string, from: Beginning): From =>
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
   if (typeof from !== 'object' || !('group' in from)) return
+  if (typeof from.group !== 'string' || from.group === '') throw new Error('from.group must be the id of your group')
   if (untilEnd) throw new Error('untilEnd cannot be used with a group: other members read some of the partitions')
   if (from.group !== kafka.groupId) return
   throw new Error(`${from.group} is the group of the workers (kafka.groupId): use another group for a reader`)
@@ -162,7 +178,7 @@ async function* received<T>(
 ): AsyncGenerator<Received<T>, void> {
   const telemetry = new Telemetry()
   if (options.logger) logEvents(telemetry, options.logger)
-  const bus = (options.bus as BusPort | undefined) ?? (await openBus(settings, telemetry))
+  const bus = await busOf(settings, options.bus, telemetry)
   const { topic } = source
   const decode = decoderOf(source, options.registry ?? registryOf(settings))
   try {

@@ -3,7 +3,7 @@ import type { Settings } from '../config/index.ts'
 import type { SendResult } from '../records/generated.ts'
 import { shellFlag } from '../shell.ts'
 import { timeText } from '../words.ts'
-import { Awaited } from './awaited.ts'
+import { Awaited, afterTimeout } from './awaited.ts'
 import { type CommandPlace, finalOf, isOfMessage, type MessageId } from './final.ts'
 import type { Watcher } from './topic-watch.ts'
 import { type LetterFacts, letterKeyOf, type Watches } from './watches.ts'
@@ -89,12 +89,10 @@ export class ResultWait implements Watcher<SendResult> {
 
   /** @throws the signal's reason; DeadLetterError; Error when the results cannot be read */
   result(signal: AbortSignal): Promise<SendResult> {
-    const began = performance.now()
-    return this.#result.wait(signal, ({ reason }) => {
-      if (reason?.name !== 'TimeoutError') return reason
-      const seconds = Math.round((performance.now() - began) / 100) / 10
-      return new DOMException(this.#complaint(seconds), 'TimeoutError')
-    })
+    return this.#result.wait(
+      signal,
+      afterTimeout(after => this.#complaint(after)),
+    )
   }
 
   #begin(): void {
@@ -137,12 +135,11 @@ export class ResultWait implements Watcher<SendResult> {
     this.#result.fail(error)
   }
 
-  #complaint(seconds: number): string {
+  #complaint(after: string): string {
     const { id, account, since } = this.#wanted
     return (
       `${this.#settings.topics.results} has no final result of message ${id} (account ${account}) since ` +
-      `${new Date(since).toISOString()}, after ${seconds} s: ${this.#state()} ` +
-      `busgate message ${id} ${shellFlag('account', account)} shows where the message is`
+      `${new Date(since).toISOString()}, ${after}: ${this.#state()} ${whereToLook(this.#wanted)}`
     )
   }
 
@@ -160,6 +157,10 @@ export class ResultWait implements Watcher<SendResult> {
       : 'is a worker running?'
   }
 }
+
+/** The command that shows more of a message. */
+export const whereToLook = ({ id, account }: Required<MessageId>): string =>
+  `busgate message ${id} ${shellFlag('account', account)} shows where the message is`
 
 /** Waits for the dead letter of a command. One who may not read dead letters waits for the result alone. */
 class LetterWatcher implements Watcher<LetterFacts> {

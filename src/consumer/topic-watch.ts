@@ -84,8 +84,7 @@ export class TopicWatch<T> {
     const wasExpected = this.has(watcher)
     this.#add(watcher)
     this.#waiting.add(watcher)
-    if (this.#idle) clearTimeout(this.#idle)
-    this.#idle = null
+    this.#stopIdling()
     if (!this.#reading) void this.#read(since)
     else if (!this.#reading.hasBegun) this.#reading.since = Math.min(this.#reading.since, since)
     else if (!wasExpected) this.readBack(watcher, since)
@@ -112,7 +111,13 @@ export class TopicWatch<T> {
     if (this.#waiting.size === 0) this.#close()
   }
 
+  #stopIdling(): void {
+    if (this.#idle) clearTimeout(this.#idle)
+    this.#idle = null
+  }
+
   #close(): void {
+    this.#stopIdling()
     this.#reading?.end.abort()
     this.#reading = null
     this.#watchers.clear()

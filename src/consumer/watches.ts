@@ -1,5 +1,5 @@
-import { openBus } from '../bus/open.ts'
-import type { Bus, BusRecord } from '../bus/port.ts'
+import { busOf } from '../bus/open.ts'
+import type { BusRecord } from '../bus/port.ts'
 import { requireBrokers, type Settings } from '../config/index.ts'
 import { errorHeaders, originOfLetter } from '../records/dead-letter.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
@@ -25,20 +25,28 @@ export interface Watches {
   letters: TopicWatch<LetterFacts>
 }
 
-const known = new WeakMap<Settings, { options: ReaderOptions; watches: Watches }[]>()
+interface Known {
+  settings: Settings
+  options: ReaderOptions
+  watches: Watches
+}
+
+/** By their bus, or else by their settings, so that they go with a bus that nobody uses any more. */
+const known = new WeakMap<object, Known[]>()
 
 /** The watches of these settings; the same ones for the same options. @throws SettingsError when the settings name no brokers */
 export function watchesOf(settings: Settings, { bus, registry, logger }: ReaderOptions): Watches {
   requireBrokers(settings)
-  const ofSettings = known.get(settings) ?? []
-  known.set(settings, ofSettings)
-  const same = ofSettings.find(
-    ({ options }) => options.bus === bus && options.registry === registry && options.logger === logger,
+  const key = bus ?? settings
+  const ofKey = known.get(key) ?? []
+  known.set(key, ofKey)
+  const same = ofKey.find(
+    one => one.settings === settings && one.options.registry === registry && one.options.logger === logger,
   )
   if (same) return same.watches
   const options: ReaderOptions = { ...(bus && { bus }), ...(registry && { registry }), ...(logger && { logger }) }
   const watches = openWatches(settings, options)
-  ofSettings.push({ options, watches })
+  ofKey.push({ settings, options, watches })
   return watches
 }
 
@@ -46,7 +54,7 @@ function openWatches(settings: Settings, options: ReaderOptions): Watches {
   const telemetry = new Telemetry()
   if (options.logger) logEvents(telemetry, options.logger)
   const buses = new SharedBus(
-    async () => (options.bus as Bus | undefined) ?? (await openBus(settings, telemetry)),
+    () => busOf(settings, options.bus, telemetry),
     async bus => {
       if (!options.bus) await bus.close()
     },

@@ -144,8 +144,9 @@ export class CommandRecords {
     return new CommandRecords(settings, new Map(await Promise.all(settings.topics.commands.map(open))), seal)
   }
 
-  /** @throws InvalidCommandError */
+  /** @throws InvalidCommandError; Error when it is no list */
   of(commands: readonly NewCommand[]): Draft[] {
+    if (!Array.isArray(commands)) throw new Error('send: commands must be an array')
     const problems: CommandProblem[] = []
     const drafts: Draft[] = []
     for (const [index, command] of commands.entries()) {

@@ -102,7 +102,7 @@ export function createDecoder<T>(
      * @param refusedWithinMs a schema that was refused longer ago is pending, and requested once more
      */
     decode(value: Buffer | null, refusedWithinMs?: number): Decoded<T> {
-      if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
+      if (value === null) return failed('NO_VALUE', 'The record has no value: it is a tombstone.')
       if (value.length > longest) {
         const text = `The value has ${value.length} bytes, more than ${longest}: keep other data out of the topic.`
         return failed('VALUE_TOO_LARGE', text)

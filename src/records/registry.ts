@@ -1,4 +1,4 @@
-import { type Settings, tlsOf } from '../config/index.ts'
+import { requireLoaded, type Settings, tlsOf } from '../config/index.ts'
 import { sharedByCopies } from '../package.ts'
 import type { ConfluentRegistryOptions } from './confluent-registry.ts'
 import { SchemaNotFound } from './errors.ts'
@@ -57,6 +57,7 @@ export function embeddedRegistry(): SchemaRegistry {
 
 /** The configured registry; the embedded one if none is configured. */
 export function registryOf(settings: Settings): SchemaRegistry {
+  requireLoaded(settings)
   const { url } = settings.registry
   return url === undefined
     ? sharedByCopies('embedded registry', embeddedRegistry)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { inspect, type RegistryAdmin } from '../../src/cli/doctor/registry.ts'
+import { inspect } from '../../src/cli/doctor/registry.ts'
+import type { RegistryAdmin } from '../../src/cli/registry-admin.ts'
 import { SchemaUnreadable } from '../../src/records/errors.ts'
 import { type AvroEnum, type AvroRecord, type AvroType, schemas } from '../../src/records/schemas.ts'
 

@@ -1,6 +1,15 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { loadRunnableSettings, loadSettings, requireRunnable, SettingsError } from '../../src/config/index.ts'
+import {
+  loadRunnableSettings,
+  loadSettings,
+  requireRunnable,
+  type Settings,
+  SettingsError,
+} from '../../src/config/index.ts'
+import { createDecoders, readResults, waitForResult } from '../../src/consumer/index.ts'
+import { createWorker, openBus } from '../../src/index.ts'
+import { createProducer } from '../../src/producer.ts'
 import { buildSettings } from '../support/settings.ts'
 
 function problemsOf(check: () => unknown): SettingsError['problems'] {
@@ -66,6 +75,29 @@ describe('a process', () => {
   it('with another account needs no key for the account default', () => {
     const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' }
     expect(missingFor(env)).toEqual([])
+  })
+})
+
+describe('settings that loadSettings did not make', () => {
+  const tree = { kafka: { brokers: 'embedded' }, gateway: { url: 'https://g', apiKey: 'k' } }
+
+  it.each([
+    ['a worker', (settings: Settings) => createWorker(settings)],
+    ['a producer', (settings: Settings) => createProducer(settings)],
+    ['a reader', async (settings: Settings) => readResults(settings, { from: 'earliest' })],
+    ['a wait', (settings: Settings) => waitForResult(settings, 1)],
+    ['decoders', async (settings: Settings) => createDecoders(settings)],
+    ['a bus', (settings: Settings) => openBus(settings)],
+  ])('are refused by %s, which says where settings come from', async (_, start) => {
+    for (const settings of [tree, {}, undefined] as never[])
+      await expect((async () => start(settings))()).rejects.toThrow('settings must be what loadSettings returns')
+  })
+
+  it('come from an environment that is named', () => {
+    for (const sources of [undefined, {}, { env: null }] as never[])
+      expect(() => loadSettings(sources)).toThrow(
+        'loadSettings: env must be given, such as process.env, or {} for none',
+      )
   })
 })
 

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BusUnavailable } from '../../src/bus/port.ts'
+import { systemClock } from '../../src/clock.ts'
 import { loadSettings, SettingsError } from '../../src/config/index.ts'
 import {
   type ReadOptions,
@@ -204,6 +205,42 @@ describe('readResults', () => {
     expect(() => readResults(settings, { from: { group: 'billing' }, untilEnd: true })).toThrow(
       'untilEnd cannot be used with a group',
     )
+  })
+
+  test.each<[string, ReadOptions['from'], string]>([
+    ['offsets as text, which kafkajs has', { offsets: { 0: '17' as never } }, 'from.offsets[0]: '],
+    ['offsets below 0', { offsets: { 1: -1 } }, 'from.offsets[1]: '],
+    [
+      'offsets of no partition',
+      { offsets: { ['busgate.results/0' as never]: 1 } },
+      'from.offsets[busgate.results/0]: ',
+    ],
+    ['a group without a name', { group: '' }, 'from.group must be '],
+  ])('refuses %s', (_, from, message) => {
+    expect(() => readResults(settings, { from })).toThrow(message)
+  })
+
+  test('leaves no timer after it has failed', async () => {
+    const { bus, registry, garbage } = await startBus()
+    const timers = new Set<object>()
+    const { after } = systemClock
+    vi.spyOn(systemClock, 'after').mockImplementation((ms, callback) => {
+      const timer = {}
+      const end = () => timers.delete(timer)
+      timers.add(timer)
+      const cancel = after(ms, () => {
+        end()
+        callback()
+      })
+      return () => {
+        end()
+        cancel()
+      }
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    await garbage('garbage')
+    await expect(all(readResults(settings, { from: 'earliest', bus, registry }))).rejects.toThrow('cannot be read')
+    await until(() => expect(timers.size).toBe(0))
   })
 
   test('fails if its topic does not exist', async () => {

@@ -211,6 +211,21 @@ describe('the handle of a command', () => {
     expect(handle!.notBefore).toBe(notBefore.getTime())
   })
 
+  test('says after a time-out of the verdict that no status came, or which one did', async () => {
+    const { send, result, status } = await start()
+    const [handle] = await send(5)
+    await result(5n)
+    const complains = (text: string) =>
+      until(async () => {
+        const error = await handle!.verdict({ signal: AbortSignal.timeout(50) }).catch(error => error)
+        expect([error.name, error.message]).toEqual(['TimeoutError', expect.stringContaining(text)])
+      })
+    await complains('no status came: do callbacks reach busgate, or does a reconciler run? busgate message 5 --account')
+    await status({ id: 5n, state: 'PENDING', status: 'ACCEPTED', final: false, verified: true })
+    await complains('message 5 was SENT and has no verdict after')
+    await complains(': it is pending. busgate message 5 --account')
+  })
+
   test('rejects what waits when its producer is closed, and ends the reading', async () => {
     const { send, producer, reading } = await start()
     const [handle] = await send(5)
@@ -227,6 +242,23 @@ describe('the handle of a command', () => {
     await producer.close()
     expect(await sending).toHaveLength(2)
     await until(() => expect(commands).toHaveLength(2))
+  })
+
+  test('a closed producer writes nothing more', async () => {
+    const { producer, send, commands, placeOf } = await start()
+    await send(1)
+    await placeOf(1n)
+    await producer.close()
+    await expect(send(2)).rejects.toThrow('the producer is closed: nothing was written')
+    const withdrawn = producer.withdraw({ campaign: 'spring', reason: 'a mistake' })
+    await expect(withdrawn).rejects.toThrow('the producer is closed: nothing was written')
+    expect(commands.map(({ id }) => id)).toEqual([1n])
+  })
+
+  test('a send of anything but an array is refused', async () => {
+    const { producer } = await start()
+    for (const given of [undefined, sms(1), new Set([sms(1)])] as never[])
+      await expect(producer.send(given)).rejects.toThrow('send: commands must be an array')
   })
 
   test('a send whose signal is aborted writes nothing', async () => {

@@ -191,7 +191,8 @@ describe('the control topic', () => {
     const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
     const before = timers()
     const { inForce } = await readControl(bus, loadSettings({ env: {}, overrides }))
-    expect([inForce.map(keyOf), timers()]).toEqual([['quiet_hours/default'], before])
+    expect(inForce.map(keyOf)).toEqual(['quiet_hours/default'])
+    expect(timers()).toBeLessThanOrEqual(before) // those of other files may have ended
   })
 
   test('is read until its reader is asked to end', async () => {

@@ -36,7 +36,7 @@ import {
 } from 'busgate'
 import { finalOf, lifecycleAfter, newLifecycle, readResults, type SendResult, waitForResult } from 'busgate/consumer'
 import { GatewayClient, type GatewayError } from 'busgate/gateway'
-import { createProducer, type NewCommand } from 'busgate/producer'
+import { type CommandHandle, type CommandProducer, createProducer, type NewCommand } from 'busgate/producer'
 import { type OperationObject, operations, type Payload, partsOf } from 'busgate/protocol'
 import { type Sandbox, startSandbox } from 'busgate/sandbox'
 
@@ -84,6 +84,26 @@ export const payload: Promise<Payload<'call/otp'>> = client.callOtp({ id: 1, pho
 client.sms({ id: 1, phone: 380501234567, sms_signature: 'Shop' })
 // @ts-expect-error there is no such type of message
 export const command: Partial<NewCommand> = { type: 'fax' }
+export async function commandsOf(producer: CommandProducer, list: NewCommand[]): Promise<CommandHandle[]> {
+  const one = { id: 1, phone: 380501234567 }
+  const viber = { viber_signature: 'Shop', viber_message: 'Hi' }
+  // @ts-expect-error there is no such variant
+  await producer.send([{ ...one, type: 'viber', message: { ...viber, viber_type: 'tekst' } }])
+  // @ts-expect-error it has no content
+  await producer.send([{ ...one, type: 'viber+sms', message: {} }])
+  // @ts-expect-error there is no such channel
+  await producer.send([{ ...one, type: 'pipeline', message: { pipeline: ['smss'] } }])
+  // @ts-expect-error there is no such field of a message
+  await producer.send([{ ...one, type: 'viber', message: { ...viber, viber_type: 'text', viber_lifetme: 60 } }])
+  // @ts-expect-error there is no such field of a command
+  await producer.send([{ ...one, type: 'hlr', message: {}, tenent: 'shop' }])
+  // @ts-expect-error one command has one handle
+  const [, second] = await producer.send([{ ...one, type: 'hlr', message: {} }])
+  // @ts-expect-error the list may be empty
+  ;(await producer.send(list))[0].id
+  const [first, other] = await producer.send([list[0]!, { ...one, type: 'hlr', message: {} }])
+  return [first, other, ...(await producer.send(list))]
+}
 `
 
 /** Prints the names of the packages that the process has loaded. The source map of a bundle names those within it. */

@@ -5,6 +5,7 @@ import { allPartitions, placeName } from '../partitions.ts'
 import {
   type Bus,
   BusUnavailable,
+  busIsClosed,
   type Follower,
   type From,
   type GroupReadOptions,
@@ -64,6 +65,7 @@ export class MemoryBus implements Bus {
   readonly #limits: RecordLimits
   readonly #fetcher: MemoryFetcher
   readonly #closing = new AbortController()
+  readonly closing: AbortSignal = this.#closing.signal
   readonly #closers = new Set<() => Promise<void> | void>()
   readonly #members = new Map<string, MemoryGroup>()
   #crashed = false
@@ -76,7 +78,7 @@ export class MemoryBus implements Bus {
       broker,
       hop: (tp, way) => this.#hop(`fetch ${placeName(tp)}`, way),
       mostRecords: this.#options.fetchRecords,
-      closing: this.#closing.signal,
+      closing: this.closing,
     })
     const ask = (topic: string) =>
       this.#atBroker(`describe ${topic}`, broker => broker.maxMessageBytes(topic)).catch(() => null)
@@ -212,7 +214,7 @@ export class MemoryBus implements Bus {
     const start = await this.#locate(tp, from)
     return new PartitionFollower({
       ...this.#options,
-      ...{ fetcher: this.#fetcher, tp, start, onRecords, closing: this.#closing.signal },
+      ...{ fetcher: this.#fetcher, tp, start, onRecords, closing: this.closing },
       end: () => this.#atBroker(`end of ${placeName(tp)}`, broker => broker.end(tp)),
     })
   }
@@ -310,7 +312,7 @@ export class MemoryBus implements Bus {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#closing.abort(busIsClosed())
     await Promise.all([...this.#closers].map(close => close()))
     this.#closers.clear()
   }

@@ -1,30 +1,34 @@
 import type { Clock } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
 import { Told } from '../../told.ts'
 import type { Committed, LogEnds } from '../driver.ts'
-import type { TopicPartition } from '../port.ts'
-import type { OwnershipOptions } from './ownership.ts'
+import type { SessionListener, TopicPartition } from '../port.ts'
 import type { PartitionSession } from './session.ts'
+import type { KnownProgress } from './take-over.ts'
+
+/** Whom it tells of its sessions. */
+export interface OwnedPartitionOptions {
+  clock: Clock
+  listener: SessionListener
+  telemetry: Telemetry
+}
 
 /** A partition assigned to this process: its session, and the state that outlives a session. */
-export class OwnedPartition {
+export class OwnedPartition implements KnownProgress {
   readonly tp: TopicPartition
   readonly logEnd: LogEnd
   /** Null while no session is open or being opened. */
   session: PartitionSession | null = null
-  /** Sequence number of the checkpoint at the take-over; null before it. */
   foundSeq: number | null = null
-  /** The last confirmed commit since the take-over. */
   confirmed: Committed | null = null
-  /** Id of the topic of `confirmed`; missing if unknown. */
   confirmedOn?: string | undefined
-  /** End of the log of that topic when its last session was closed. */
   lastEnd = 0
-  readonly #options: OwnershipOptions
+  readonly #options: OwnedPartitionOptions
   /** Errors that were reported since the partition was open last. */
   readonly #told = new Told()
   #cancelReopening = () => {}
 
-  constructor(tp: TopicPartition, options: OwnershipOptions) {
+  constructor(tp: TopicPartition, options: OwnedPartitionOptions) {
     this.#options = options
     this.tp = tp
     this.logEnd = new LogEnd(options.clock)

@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { sleep } from '../../clock.ts'
-import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
+import type { SessionStage } from '../../telemetry/events.ts'
 import type { Batch, GroupDriver, LogEnds, Part } from '../driver.ts'
 import type { GroupEvents } from '../membership/member.ts'
 import { PartitionMap } from '../partitions.ts'
-import type { Backlog, JoinOptions, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
+import type { Backlog, JoinOptions, Membership, SessionState, TopicPartition } from '../port.ts'
 import { CommitCycle } from '../transactions/commit-cycle.ts'
 import { SharedBacklog } from './backlog.ts'
 import { type FirstStartOptions, firstEnds } from './first-start.ts'
 import { Ledger } from './ledger.ts'
 import { countOf, type LostOffsets, textOf } from './lost-offsets.ts'
-import { OwnedPartition } from './owned-partition.ts'
+import { OwnedPartition, type OwnedPartitionOptions } from './owned-partition.ts'
 import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions
   extends FirstStartOptions,
+    OwnedPartitionOptions,
     Pick<JoinOptions, 'lookBack' | 'readsAll' | 'recordsOf' | 'lookBackMs'> {
-  listener: SessionListener
-  telemetry: Telemetry
   drainMs: number
   /** Most unfinished records that all sessions of the process may hold in memory. */
   backlog?: Backlog | undefined

@@ -4,7 +4,6 @@ import type { LostRange } from '../port.ts'
 import { type Checkpoint, forgetTo, unpackCheckpoint } from './checkpoint.ts'
 import { isOrphan, Ledger } from './ledger.ts'
 import { hasLoss, type LostOffsets, loseOffsets } from './lost-offsets.ts'
-import type { OwnedPartition } from './owned-partition.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 /*
@@ -31,8 +30,19 @@ export interface TakeOverOptions {
   lookBackMs: number
   /** Reports offsets that the log lost before they were done. @throws Error when the session must not continue */
   dataLost: (lost: LostOffsets) => void
-  /** Checkpoints of the partition that this process knows. */
-  known: Pick<OwnedPartition, 'foundSeq' | 'confirmed' | 'confirmedOn' | 'lastEnd'>
+  known: KnownProgress
+}
+
+/** What this process knows of a partition's progress; it outlives sessions. */
+export interface KnownProgress {
+  /** Sequence number of the checkpoint at the take-over; null before it. */
+  foundSeq: number | null
+  /** The last confirmed commit since the take-over. */
+  confirmed: Committed | null
+  /** Id of the topic of `confirmed`; missing if unknown. */
+  confirmedOn?: string | undefined
+  /** End of the log of that topic when its last session was closed. */
+  lastEnd: number
 }
 
 export interface TakenOver {
@@ -123,12 +133,12 @@ function lostWithTopic(acquired: Acquired, { known, dataLost }: TakeOverOptions)
 }
 
 /** The committed offset, unless it was committed for a deleted topic of the same name: offsets outlast their topic. */
-function progressOn(acquired: Acquired, known: TakeOverOptions['known']): Committed | null {
+function progressOn(acquired: Acquired, known: KnownProgress): Committed | null {
   return isMadeAnew(acquired, known) ? null : acquired.committed
 }
 
 /** Whether the topic was deleted and made anew since this process committed its progress on it. */
-function isMadeAnew({ topicId }: Acquired, { confirmedOn }: TakeOverOptions['known']): boolean {
+function isMadeAnew({ topicId }: Acquired, { confirmedOn }: KnownProgress): boolean {
   return confirmedOn !== undefined && topicId !== undefined && confirmedOn !== topicId
 }
 

@@ -6,7 +6,7 @@ import { RecordQueue, type Taken } from './record-queue.ts'
 
 /** What reading a topic record by record needs. */
 export interface TopicStreamOptions {
-  bus: Pick<Bus, 'partitions' | 'follow' | 'readInGroup'>
+  bus: Pick<Bus, 'partitions' | 'follow' | 'readInGroup' | 'closing'>
   topic: string
   clock: Clock
   telemetry: Telemetry
@@ -25,11 +25,29 @@ const partitionsAgeMs = 10_000
  * The committed records of all partitions of a topic, later added ones included. Retries while brokers are down.
  * @param from where to begin in each partition that exists at the start
  * @param untilEnd whether to end at the records that exist at the start
- * @throws Error when the topic does not exist, or the client may not read it
+ * @throws Error when the topic does not exist, the client may not read it, or the bus is closed
  */
-export async function* topicRecords(
+export function topicRecords(
   options: TopicStreamOptions & { from: (partition: number) => From; untilEnd: boolean },
 ): AsyncGenerator<Taken, void> {
+  return whileOpen(options, ending => recordsOfTopic({ ...options, ending }))
+}
+
+/** Records until they end, or their reader returns or fails: then `ending` is aborted, whatever the reading still does. */
+async function* whileOpen(
+  { bus: { closing }, ending }: TopicStreamOptions,
+  read: (ending: AbortSignal) => AsyncGenerator<Taken, void>,
+): AsyncGenerator<Taken, void> {
+  const end = new AbortController()
+  try {
+    yield* read(AbortSignal.any([ending, closing, end.signal]))
+    if (!ending.aborted) closing.throwIfAborted()
+  } finally {
+    end.abort()
+  }
+}
+
+async function* recordsOfTopic(options: Parameters<typeof topicRecords>[0]): AsyncGenerator<Taken, void> {
   const { bus, topic, clock, from, untilEnd, ending } = options
   const queue = new RecordQueue(ending)
   const followers: Follower[] = []
@@ -66,11 +84,15 @@ export async function* topicRecords(
  * Reads a topic's committed records as a member of a group. A record counts as handled when the next one is requested. A
  * record that is not handled when the reading ends, or when its partition is revoked, is delivered again.
  * @param startFrom where to begin if the group has no committed offset
- * @throws Error when the topic does not exist, or the group refuses this member
+ * @throws Error when the topic does not exist, the group refuses this member, or the bus is closed
  */
-export async function* groupRecords(
+export function groupRecords(
   options: TopicStreamOptions & { groupId: string; startFrom: From },
 ): AsyncGenerator<Taken, void> {
+  return whileOpen(options, ending => recordsOfGroup({ ...options, ending }))
+}
+
+async function* recordsOfGroup(options: Parameters<typeof groupRecords>[0]): AsyncGenerator<Taken, void> {
   const { bus, topic, groupId, startFrom, ending } = options
   const queue = new RecordQueue(ending)
   let reader: Pick<Reader, 'close'> | null = null

@@ -1,15 +1,9 @@
 import { lackOf } from '../../config/index.ts'
 import { registryOf, type SchemaRegistry } from '../../records/registry.ts'
-import {
-  inspect,
-  plannedSubjects,
-  type RegistryAdmin,
-  registryAdmin,
-  type SubjectState,
-  unregistered,
-} from '../doctor/registry.ts'
+import { inspect, plannedSubjects, type SubjectState, unregistered } from '../doctor/registry.ts'
 import { command, toggle } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/terminal.ts'
+import { type RegistryAdmin, registryAdmin } from '../registry-admin.ts'
 import { configFlag, settingsFrom } from '../settings.ts'
 
 const flags = { json: toggle('Prints one JSON object per line.'), config: configFlag }

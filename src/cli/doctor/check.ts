@@ -1,6 +1,6 @@
 import { type SettingPath, type Settings, type SettingsSources, variableOf } from '../../config/index.ts'
 import type { Cluster, Topic } from '../kafka/cluster.ts'
-import type { RegistryAdmin } from './registry.ts'
+import type { RegistryAdmin } from '../registry-admin.ts'
 
 export type CheckState = 'ok' | 'warning' | 'failed' | 'skipped'
 
