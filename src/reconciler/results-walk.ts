@@ -46,6 +46,8 @@ interface Message extends Queued {
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
 /** How long a result whose schema is missing is read again: longer than most verdicts take. */
 const unreadPatienceMs = 7 * 24 * 3_600_000
+/** The longest delay of a Node timer; a longer one ends at once. */
+const longestWaitMs = 2 ** 31 - 1
 
 /**
  * Walks one partition of results, or of overdue messages, `delayMs` behind now. A message with a verdict is finished. One
@@ -148,7 +150,7 @@ export class ResultsWalk {
       const now = this.#options.clock.now()
       const wait = head.at + this.#walkAtAge - now
       if (wait > 0) {
-        this.#cancelTimer = this.#options.clock.after(wait, () => void this.#walk())
+        this.#cancelTimer = this.#options.clock.after(Math.min(wait, longestWaitMs), () => void this.#walk())
         break
       }
       await this.#options.verdicts.moveTo(head.at)
