@@ -30,10 +30,13 @@ interface State {
   isCaughtUp: boolean
 }
 
-const all = new Rows()
-
 /** The copies of a partition on whose table these commands were released, and others wait. */
-function open(released: readonly number[], waiting: readonly number[] = [], state: Partial<State> = {}) {
+function open(
+  released: readonly number[],
+  waiting: readonly number[] = [],
+  state: Partial<State> = {},
+  all = new Rows(),
+) {
   const session = { ...place, uncheckedUntil: 0, forgotten: null, isCaughtUp: false, ...state }
   const rows = new WaitingRows(session, all)
   for (const [at, offset] of released.entries())
@@ -189,9 +192,10 @@ test('however copies, forgeries and outcomes follow each other, each command has
     isPast: fc.boolean(),
     ends: fc.boolean(),
   })
+  const all = new Rows()
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), steps => {
-      const { copies, missing, session } = open([0, 1, 2])
+      const { copies, missing, session } = open([0, 1, 2], [], {}, all)
       const held = new Map<number, number>()
       const unseen = new Set([0, 1, 2])
       const past = new Set<number>()

@@ -8,8 +8,8 @@ const facts = {
   ...{ notBefore: null, since: 0, timestamp: 0, expiresAt: 0, copyAt: null },
 }
 const step = fc.oneof(
-  fc.record({ put: fc.array(fc.nat(1_000), { minLength: 1, maxLength: 10 }) }),
-  fc.record({ pop: fc.integer({ min: 1, max: 8 }) }),
+  fc.record({ put: fc.array(fc.oneof(fc.nat(8), fc.nat(1_000)), { minLength: 1, maxLength: 10 }) }),
+  fc.record({ pop: fc.integer({ min: 1, max: 8 }), returns: fc.boolean() }),
 )
 
 test('what is due is read in passes over the table: always the next one behind the last, then from its beginning', () => {
@@ -42,12 +42,13 @@ test('what is due is read in passes over the table: always the next one behind t
             expect(all.offset(row)).toBe(expected)
             waiting = waiting.filter(other => other !== row)
             last = expected
+            if (!step.returns) continue
+            due.put(row) // it was not released, so it is read again when all others were
+            waiting.push(row)
           }
         expect(due.size).toBe(waiting.length)
         expect(due.queues.flatMap(queue => [...queue]).sort()).toEqual([...waiting].sort())
       }
-      for (let left = waiting.length; left > 0; left--) expect(due.pop()).toBeDefined()
-      expect(due.pop()).toBeUndefined()
     }),
   )
 })

@@ -26,29 +26,29 @@ const takeIn = (rows: Rows, one: Command): Row =>
 
 const inSeconds = (ms: number) => Math.min(latest, Math.max(0, ms))
 
-function expectKept(rows: Rows, row: Row, one: Command): void {
-  expect([rows.place(row), rows.offset(row), rows.id(row), rows.state(row)]).toEqual([
-    ...[one.place, one.offset, one.id, one.state],
-  ])
-  const names = [one.account, one.campaign, one.tenant, one.correlationId]
-  expect(columns.map(column => rows.name(row, column))).toEqual(names.map(hashOf))
-  expect([rows.due(row), rows.expiresAt(row), rows.since(row)]).toEqual([
-    inSeconds(Math.ceil((one.notBefore ?? one.since) / 1000) * 1000),
-    inSeconds(Math.ceil(one.expiresAt / 1000) * 1000),
-    inSeconds(Math.floor(one.since / 1000) * 1000),
-  ])
-}
+/** What is told of a row, and what of its command. */
+const told = (rows: Rows, row: Row) => [
+  ...[rows.place(row), rows.offset(row), rows.id(row), rows.state(row)],
+  ...columns.map(column => rows.name(row, column)),
+  ...[rows.due(row), rows.expiresAt(row), rows.since(row)],
+]
+const known = (one: Command) => [
+  ...[one.place, one.offset, one.id, one.state],
+  ...[one.account, one.campaign, one.tenant, one.correlationId].map(hashOf),
+  inSeconds(Math.ceil((one.notBefore ?? one.since) / 1000) * 1000),
+  inSeconds(Math.ceil(one.expiresAt / 1000) * 1000),
+  inSeconds(Math.floor(one.since / 1000) * 1000),
+]
 
 test('each command that waits keeps what it came with, and is never due or over before its time', () => {
   const change = fc.record({ add: fc.array(command, { maxLength: 6 }), ends: fc.nat(4), moves: offset })
   fc.assert(
-    fc.property(fc.array(change, { maxLength: 12 }), changes => {
+    fc.property(fc.array(change, { maxLength: 8 }), changes => {
       const rows = new Rows()
       const kept = new Map<Row, Command>()
       for (const { add, ends, moves } of changes) {
         for (const one of add) {
           const row = takeIn(rows, one)
-          expect(kept.has(row)).toBe(false)
           kept.set(row, { ...one })
         }
         for (const [row, one] of [...kept].slice(0, ends)) {
@@ -61,25 +61,25 @@ test('each command that waits keeps what it came with, and is never due or over 
           kept.delete(row)
         }
         expect(rows.size).toBe(kept.size)
-        for (const [row, one] of kept) expectKept(rows, row, one)
       }
+      expect([...kept.keys()].map(row => told(rows, row))).toEqual([...kept.values()].map(known))
     }),
     { numRuns: 50 },
   )
 })
 
-test('a hundred thousand commands wait beside each other', () => {
-  const [first, ...others] = fc.sample(command, 50)
+test('seventy thousand commands wait beside each other', () => {
+  const [first, ...others] = fc.sample(command, 5)
   const rows = new Rows()
-  const all = Array.from({ length: 100_000 }, (_, i) => ({
-    ...[first!, ...others][i % 50]!,
+  const all = Array.from({ length: 70_000 }, (_, i) => ({
+    ...[first!, ...others][i % 5]!,
     place: i,
     id: BigInt(i + 1),
   }))
   const taken = all.map(one => takeIn(rows, one))
-  expect(new Set(taken).size).toBe(all.length)
-  for (let i = 0; i < all.length; i += 997) expectKept(rows, taken[i]!, all[i]!)
-  for (const i of [65_534, 65_535, 65_536, 65_537]) expectKept(rows, taken[i]!, all[i]!)
+  expect([new Set(taken).size, rows.size]).toEqual([all.length, all.length])
+  for (const i of [0, 9, 10_000, 65_534, 65_535, 65_536, 65_537, 69_999])
+    expect(told(rows, taken[i]!)).toEqual(known(all[i]!))
 })
 
 test('commands of accounts that this process knows are told apart, and all others are one crowd', () => {
@@ -91,17 +91,17 @@ test('commands of accounts that this process knows are told apart, and all other
 
 test('names that many processes give are told apart by their hashes, and none is like no name', () => {
   expect(hashOf(null)).toBe(0)
-  const many = 1 << 14
+  const many = 1 << 12
   const patterns = [
     (i: number) => `customer-${i}`,
     (i: number) => `${i}-spring`,
-    (i: number) => 'x'.repeat(i % 256) + String.fromCharCode(i >> 8),
+    (i: number) => 'x'.repeat(i % 64) + String.fromCharCode(i >> 6),
     (i: number) => String.fromCharCode(i),
   ]
   for (const nameOf of patterns) {
     const hashes = Array.from({ length: many }, (_, i) => hashOf(nameOf(i)))
     expect(new Set(hashes).size / many).toBeGreaterThan(0.9999)
-    for (const bits of [0, 9, 18]) {
+    for (const bits of [0, 10, 20]) {
       const part = new Set(hashes.map(hash => (hash >>> bits) & (many - 1)))
       expect(part.size / many).toBeGreaterThan(0.55)
     }
