@@ -360,7 +360,7 @@ test.each([
 })
 
 test('a released copy that a reset skips ends with a dead letter of its own', async () => {
-  const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf } = await startWorld()
+  const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf, letters } = await startWorld()
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
   await pass(1_000)
   control(buildPause({ kind: 'topic', name: 'bulk' }))
@@ -376,6 +376,8 @@ test('a released copy that a reset skips ends with a dead letter of its own', as
       [2, 'RECORDS_DELETED'],
     ]),
   )
+  const perhapsSent = letters().map(({ headers }) => String(headers[errorHeaders.perhapsSent]))
+  expect(perhapsSent.slice(-3)).toEqual(['true', 'true', 'true'])
 })
 
 test.each([1, 3])(

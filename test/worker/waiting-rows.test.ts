@@ -315,3 +315,22 @@ test('the withdrawal of a paused campaign looks through its queue few times, how
   expect(rows.size).toBe(0)
   expect(looked.mock.contexts.filter(queue => queue === looked.mock.contexts[0]).length).toBeLessThan(10)
 })
+
+test('the end of a pause frees at once what it held, however much waits and however often pauses change', () => {
+  const rows = new WaitingRows(session, new Rows())
+  const many = 9 * 1_024 + 1
+  for (let i = 0; i < many; i++) rows.add({ ...session, offset: i, id: BigInt(i + 1) }, facts(1_000), i)
+  const sortAll = (isPaused: (row: Row) => boolean) => {
+    while (rows.sort(1_000, isPaused) || rows.nextAt <= 1_000) {}
+  }
+  sortAll(() => true)
+  expect([rows.nextAt, rows.mayTake(many)]).toEqual([1e9, false])
+  rows.review()
+  rows.sort(1_000, () => true)
+  rows.review() // while the first look is not over
+  sortAll(() => false)
+  const taken = rows.takeDue(many, 1_000, () => false)
+  for (let more = taken; more.length > 0; taken.push(...more)) more = rows.takeDue(many, 1_000, () => false)
+  expect(taken.length).toBe(many)
+  expect(rows.nextAt).toBe(Number.POSITIVE_INFINITY)
+})

@@ -9,7 +9,7 @@ export class DueRows {
   readonly #rows: Rows
   #ahead: RowHeap
   #behind: RowHeap
-  #readTo = -1
+  #readTo = Number.NEGATIVE_INFINITY
   /** Number of its copies that are not finished. */
   released = 0
 
@@ -33,11 +33,11 @@ export class DueRows {
     else this.#behind.push(row)
   }
 
-  /** Takes the next row. */
-  pop(): Row | undefined {
+  /** Takes the next row; there must be one. */
+  pop(): Row {
     if (this.#ahead.size === 0) [this.#ahead, this.#behind] = [this.#behind, this.#ahead]
-    const row = this.#ahead.pop()
-    if (row !== undefined) this.#readTo = this.#rows.offset(row)
+    const row = this.#ahead.pop()!
+    this.#readTo = this.#rows.offset(row)
     return row
   }
 }

@@ -41,7 +41,6 @@ export class ControlNames {
 
   readonly isPaused = (row: Row): boolean => {
     const { campaign, tenant } = this.#paused
-    if (campaign.size + tenant.size === 0) return false
     return campaign.has(this.#rows.name(row, 'campaign')) || tenant.has(this.#rows.name(row, 'tenant'))
   }
 
@@ -68,7 +67,7 @@ export class ControlNames {
 }
 
 function add<K>(ends: Ends<K>, key: K, until: number | null): void {
-  ends.set(key, Math.max(ends.get(key) ?? 0, until ?? Number.POSITIVE_INFINITY))
+  ends.set(key, Math.max(ends.get(key) ?? Number.NEGATIVE_INFINITY, until ?? Number.POSITIVE_INFINITY))
 }
 
 const isSame = (names: ReadonlySet<number>, others: ReadonlySet<number>): boolean =>

@@ -25,11 +25,8 @@ export class RowHeap {
   pop(): Row | undefined {
     const { first } = this
     if (first === undefined) return undefined
-    const last = this.#rows[--this.size]!
-    if (this.size > 0) {
-      this.#rows[0] = last
-      this.#sink(0)
-    }
+    this.#rows[0] = this.#rows[--this.size]!
+    this.#sink(0)
     return first
   }
 
@@ -37,9 +34,8 @@ export class RowHeap {
   keep(isKept: (row: Row) => boolean): void {
     const kept = this.#rows.subarray(0, this.size).filter(isKept)
     this.size = kept.length
-    this.#rows = new Uint32Array(Math.max(16, 2 ** Math.ceil(Math.log2(Math.max(1, kept.length)))))
     this.#rows.set(kept)
-    for (let at = (this.size >> 1) - 1; at >= 0; at--) this.#sink(at)
+    for (let at = this.size >> 1; at >= 0; at--) this.#sink(at)
   }
 
   *[Symbol.iterator](): Iterator<Row> {

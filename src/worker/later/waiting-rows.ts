@@ -215,7 +215,7 @@ export class WaitingRows {
     const takeOf = (due: DueRows) => {
       let room = Math.min(most, this.#roomOf(due, mostReleased)) - taken.length
       for (; room > 0 && due.size > 0 && looked < rowsAtOnce; looked++) {
-        const row = due.pop()!
+        const row = due.pop()
         if (this.#isOver(row)) continue
         if (isPaused(row) && this.#rows.expiresAt(row) > now) {
           this.#paused.push(row)

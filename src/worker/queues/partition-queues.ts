@@ -57,7 +57,6 @@ export class PartitionQueues {
     const returned = new Map<Session, Fifo>()
     for (const [session, own] of bySession(pendings)) {
       const queue = this.#queueOf(session)
-      this.#turns.delete(session)
       queue.unshift(own)
       returned.set(session, queue)
     }
@@ -132,7 +131,7 @@ export class PartitionQueues {
   /** Resumes a partition. */
   resume(session: Session): void {
     const queue = this.#queues.get(session)
-    if (queue && queue.length > 0 && !this.#turns.has(session)) this.#turns.set(session, queue)
+    if (queue && queue.length > 0) this.#turns.set(session, queue)
   }
 
   /** Drops the commands of a partition. */
@@ -202,7 +201,6 @@ class Fifo {
   /** Removes all commands that match. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     const { out = [], kept = [] } = Object.groupBy(this.#items, pending => (goes(pending) ? 'out' : 'kept'))
-    if (out.length === 0) return out
     this.#items = kept
     this.bytes = bytesOf(kept)
     return out

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import type { Session } from '../../../src/bus/port.ts'
+import type { LaterEntry, LaterFacts } from '../../../src/records/later.ts'
+import { load, memoOf } from '../../../src/worker/later/load.ts'
+import { Rows } from '../../../src/worker/later/rows.ts'
+import type { LaterTable, TakeEntry } from '../../../src/worker/later/table.ts'
+
+const facts: LaterFacts = {
+  ...{ account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null, country: null },
+  ...{ notBefore: null, since: 0, timestamp: 0, expiresAt: 0, copyAt: null },
+}
+const keyOf = (offset: number) => ({ topic: 'bulk', partition: 9, offset, id: 1n })
+const waits = (offset: number): LaterEntry => ({ key: keyOf(offset), state: 'waits', facts })
+const over = (offset: number): LaterEntry => ({ key: keyOf(offset), state: 'over', facts: null })
+type Written = [entry: LaterEntry, partition: number, offset: number]
+
+/** Loads what waits on a table that holds these records, with what the last owner left. */
+async function loadFrom(memo: string | null, written: readonly Written[], error: Error | null = null) {
+  const rows = new Rows()
+  const reads: [partition: number | null, from: number][] = []
+  let told = 0
+  const session = { topic: 'bulk', partition: 9, memo, uncheckedUntil: 0 } as Session
+  const table = {
+    identity: async () => 'this',
+    partitionFor: () => 2,
+    tellReplaced: () => void told++,
+    async read(_: Session, partition: number | null, from: number, take: TakeEntry) {
+      reads.push([partition, from])
+      for (const [entry, at, offset] of written)
+        if ((partition ?? at) === at && offset >= from) take(entry, { partition: at, offset })
+      if (error) throw error
+    },
+  } as unknown as LaterTable
+  const loaded = await load(session, { table, rows }).catch(() => null)
+  return { loaded, reads, told, inMemory: rows.size }
+}
+
+const written: Written[] = [
+  [waits(1), 4, 10],
+  [waits(2), 4, 20],
+  [over(1), 4, 30],
+  [waits(3), 7, 5],
+]
+
+describe('what waits of a partition is read', () => {
+  test('from where its last owner says', async () => {
+    const memo = memoOf('this', { partition: 4, low: 15 })
+    const { loaded, reads, told } = await loadFrom(memo, written)
+    expect([reads, told]).toEqual([[[4, 15]], 0])
+    expect(loaded).toMatchObject({ partition: 4, low: 15, identity: 'this' })
+    expect([1, 2, 3].map(offset => loaded!.rows.find(keyOf(offset)) >= 0)).toEqual([false, true, false])
+    expect([...loaded!.strays]).toEqual([])
+  })
+
+  test('not at all if its last owner says that nothing waits', async () => {
+    const { loaded, reads, told } = await loadFrom(memoOf('this', null), written)
+    expect([reads, told]).toEqual([[], 0])
+    expect(loaded).toMatchObject({ partition: 2, low: 0, identity: 'this' })
+    expect([loaded!.rows.size, loaded!.strays.size]).toEqual([0, 0])
+  })
+
+  test.each([
+    ['nobody says where', null, 0],
+    ['it waited on another table', memoOf('other', { partition: 4, low: 15 }), 1],
+    ['nothing waited, on another table', memoOf('other', null), 0],
+  ])('from the beginning of all partitions of the table if %s', async (_, memo, toldOf) => {
+    const { loaded, reads, told } = await loadFrom(memo, written)
+    expect([reads, told]).toEqual([[[null, 0]], toldOf])
+    expect(loaded).toMatchObject({ partition: 4, low: 0 })
+    expect(loaded!.rows.size).toBe(2)
+    // those of another partition of the table are told of, as long as they wait there
+    expect([...loaded!.strays]).toEqual([['bulk/9@3#1', 7]])
+  })
+})
+
+test('a command that waits on another partition of the table, and ends or moves, is a stray no more', async () => {
+  const { loaded } = await loadFrom(null, [...written, [over(3), 7, 6]])
+  expect([loaded!.partition, loaded!.strays.size, loaded!.rows.size]).toEqual([4, 0, 1])
+})
+
+test('where nothing was ever written, the commands will wait on the usual partition', async () => {
+  const { loaded } = await loadFrom(null, [[over(1), 4, 0]])
+  expect([loaded!.partition, loaded!.rows.size, loaded!.strays.size]).toEqual([2, 0, 0])
+})
+
+test('a table that cannot be read leaves nothing in memory', async () => {
+  const { loaded, inMemory } = await loadFrom(null, written, new Error('no answer'))
+  expect([loaded, inMemory]).toEqual([null, 0])
+})
