@@ -44,7 +44,8 @@ function open(
   for (const [at, offset] of waiting.entries())
     rows.load({ key: keyOf(offset), state: 'waits', facts: factsOf() }, 1_000 + at)
   const copies = new Copies(session as unknown as Session, rows)
-  const missing = () => copies.takeMissing().map(({ row, isPast }) => [rows.keyOf(row).offset, isPast])
+  const missing = () =>
+    copies.takeMissing(Number.POSITIVE_INFINITY).map(({ row, isPast }) => [rows.keyOf(row).offset, isPast])
   return { session, rows, copies, missing }
 }
 

@@ -4,6 +4,7 @@ import type { LaterEntry, LaterFacts } from '../../../src/records/later.ts'
 import { load, memoOf } from '../../../src/worker/later/load.ts'
 import { Rows } from '../../../src/worker/later/rows.ts'
 import type { LaterTable, TakeEntry } from '../../../src/worker/later/table.ts'
+import { ManualClock } from '../../support/clock.ts'
 
 const facts: LaterFacts = {
   ...{ account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null, country: null },
@@ -12,7 +13,10 @@ const facts: LaterFacts = {
 const keyOf = (offset: number) => ({ topic: 'bulk', partition: 9, offset, id: 1n })
 const waits = (offset: number): LaterEntry => ({ key: keyOf(offset), state: 'waits', facts })
 const over = (offset: number): LaterEntry => ({ key: keyOf(offset), state: 'over', facts: null })
-type Written = [entry: LaterEntry, partition: number, offset: number]
+/** Null: a record that cannot be read. */
+type Written = [entry: LaterEntry | null, partition: number, offset: number]
+const clock = new ManualClock()
+const now = clock.now()
 
 /** Loads what waits on a table that holds these records, with what the last owner left. */
 async function loadFrom(memo: string | null, written: readonly Written[], error: Error | null = null) {
@@ -31,7 +35,7 @@ async function loadFrom(memo: string | null, written: readonly Written[], error:
       if (error) throw error
     },
   } as unknown as LaterTable
-  const loaded = await load(session, { table, rows }).catch(() => null)
+  const loaded = await load(session, { table, rows, clock }).catch(() => null)
   return { loaded, reads, told, inMemory: rows.size }
 }
 
@@ -86,4 +90,23 @@ test('where nothing was ever written, the commands will wait on the usual partit
 test('a table that cannot be read leaves nothing in memory', async () => {
   const { loaded, inMemory } = await loadFrom(null, written, new Error('no answer'))
   expect([loaded, inMemory]).toEqual([null, 0])
+})
+
+test('what was due within a minute, and is before a record that cannot be read, may have been released', async () => {
+  const due = (offset: number, notBefore: number): LaterEntry => ({
+    ...{ key: keyOf(offset), state: 'waits', facts: { ...facts, notBefore } },
+  })
+  const { loaded } = await loadFrom(null, [
+    [due(1, now + 60_000), 4, 10],
+    [due(2, now + 61_000), 4, 11],
+    [waits(3), 4, 12],
+    [null, 4, 13],
+    [null, 4, 9],
+    [waits(4), 4, 14],
+  ])
+  const { rows } = loaded!
+  const states = [1, 2, 3, 4].map(offset => rows.isReleased(rows.find(keyOf(offset))))
+  expect([states, rows.released]).toEqual([[true, false, true, false], 2])
+  rows.sort(now, () => false)
+  expect(rows.takeDue(10, now, () => false).map(row => rows.keyOf(row).offset)).toEqual([4])
 })
