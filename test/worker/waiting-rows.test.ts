@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LaterFacts } from '../../src/records/later.ts'
+import { hashOf } from '../../src/worker/later/hashes.ts'
 import { RowHeap } from '../../src/worker/later/row-heap.ts'
-import { hashOf, type Row, Rows } from '../../src/worker/later/rows.ts'
+import { type Row, Rows } from '../../src/worker/later/rows.ts'
 import { WaitingRows } from '../../src/worker/later/waiting-rows.ts'
 
 const session = { topic: 'commands', partition: 0, uncheckedUntil: 0 }

@@ -1,6 +1,7 @@
 import type { Controls } from '../../control/controls.ts'
 import { idIn } from '../../protocol/ids.ts'
-import { hashOf, type Row, type Rows } from './rows.ts'
+import { hashOf } from './hashes.ts'
+import type { Row, Rows } from './rows.ts'
 
 /** By hash of a name, or by id: until when a command must have been appended to be withdrawn, milliseconds since 1970. */
 type Ends<K> = Map<K, number>

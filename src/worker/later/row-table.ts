@@ -1,30 +1,10 @@
-import { randomInt } from 'node:crypto'
 import type { Row } from './rows.ts'
 
-const factor = 2 * randomInt(2 ** 31) + 1
 /** Each shard grows by itself, so that no step takes long however many rows there are. */
 export const shards = 16
 const leastSlots = 8
 /** Greatest used part of a shard's slots. */
 const fullAt = 0.75
-
-/** Splits an id into words without the bigints that shifts would allocate. */
-const whole = new BigUint64Array(1)
-const words = new Uint32Array(whole.buffer)
-
-/** @param number an offset, or a hash */
-export function hashOfId(id: bigint, number: number): number {
-  whole[0] = id
-  return hashOfWords(words[0]!, words[1]!, number)
-}
-
-/** @param low lower half of an id */
-export function hashOfWords(low: number, high: number, number: number): number {
-  let hash = Math.imul(low, factor) ^ Math.imul(high, 0x9e3779b1)
-  hash = Math.imul(hash ^ (hash >>> 16) ^ number, 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0
-}
 
 /** A slot is a row plus one, which no process has enough memory to exceed, and four bits of the row's hash; 0 is a free slot. */
 const rowBits = 28

@@ -1,6 +1,5 @@
-import { randomInt } from 'node:crypto'
 import type { LaterFacts, LaterKey } from '../../records/later.ts'
-import { hashOfWords } from './row-table.ts'
+import { hashOf, hashOfWords } from './hashes.ts'
 
 /** A waiting command, by its number in `Rows`. */
 export type Row = number
@@ -81,19 +80,6 @@ class Chunk {
     this.place = new Offsets(memory, placeAt, next(2))
     this.state = new Uint8Array(memory, next(1), chunkRows)
   }
-}
-
-/** Random per process, so that nobody can choose names that collide. */
-const seed = randomInt(2 ** 32)
-
-/** 32 bits of a text; 0 stands for none. */
-export function hashOf(text: string | null): number {
-  if (text === null) return 0
-  let hash = seed
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0 || 1
 }
 
 const latestSecond = 2 ** 32 - 1

@@ -2,9 +2,10 @@ import type { Session } from '../../bus/port.ts'
 import { IdTable } from '../../records/id-table.ts'
 import type { LaterEntry, LaterFacts, LaterKey } from '../../records/later.ts'
 import { DueRows } from './due-rows.ts'
+import { hashOf, hashOfId } from './hashes.ts'
 import { RowHeap } from './row-heap.ts'
-import { hashOfId, RowTable, shards } from './row-table.ts'
-import { hashOf, OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
+import { RowTable, shards } from './row-table.ts'
+import { OVER, RELEASED, type Row, type Rows, WAITING } from './rows.ts'
 
 /** Most rows that one step moves from queue to queue, so that no step takes long. */
 const rowsAtOnce = 1_024

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hashOfId, RowTable, shards } from '../../../src/worker/later/row-table.ts'
+import { hashOfId } from '../../../src/worker/later/hashes.ts'
+import { RowTable, shards } from '../../../src/worker/later/row-table.ts'
 import type { Row } from '../../../src/worker/later/rows.ts'
 
 /** Hashes that often fall into the same shard, slot and tag, also at the end of a shard's slots. */

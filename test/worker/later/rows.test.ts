@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hashOf, OVER, RELEASED, type Row, Rows, WAITING } from '../../../src/worker/later/rows.ts'
+import { hashOf } from '../../../src/worker/later/hashes.ts'
+import { OVER, RELEASED, type Row, Rows, WAITING } from '../../../src/worker/later/rows.ts'
 
 const columns = ['account', 'campaign', 'tenant', 'correlation'] as const
 const states = [WAITING, RELEASED, OVER] as const
