@@ -5,6 +5,12 @@ export const noTime = -1
 export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
+ * How far a producer's timestamp may be ahead of the clocks of workers. Brokers refuse more than an hour by default, from Kafka 4.0 on;
+ * the rest is the skew of two clocks in step.
+ */
+export const mostAheadMs = 3_600_000 + 60_000
+
+/**
  * The timestamp of a record that was read. Kafka accepts any 64 bits; a value that cannot be milliseconds since 1970 counts
  * as none.
  */

@@ -3,6 +3,7 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { refusal } from '../support/answers.ts'
+import { buildCommand } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -65,6 +66,16 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
     await world.pass(12_000)
     expect(outcomesOf(world, 1).at(-1)).toBe('DUPLICATE')
     expect(world.postsOf(1)).toBe(1)
+  })
+
+  test('a repeated id whose first record was sent, although the clock of its producer is an hour ahead', async () => {
+    const world = await startSendingWorld()
+    world.put('bulk', [buildCommand({ id: 1n })], 0, world.clock.now() + 3_600_000)
+    await world.pass(7_200_000, 60_000)
+    await takeOver(world)
+    world.send(1)
+    await world.pass(12_000)
+    expect([outcomesOf(world, 1), world.postsOf(1)]).toEqual([['SENT', 'DUPLICATE'], 1])
   })
 
   test('a dead letter that is replayed is sent, and sent once however often it is replayed', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/control.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
@@ -49,6 +50,18 @@ describe('a group whose progress is reset after a worker was killed', () => {
     expect(world.results().find(({ id, final }) => id === 2n && !final)?.error).toContain(
       'progress of the group was reset',
     )
+  })
+
+  test('sends nothing again that has a result, and tells of nothing twice, although the clock of its producer is an hour ahead', async () => {
+    const hour = 3_600_000
+    const world = await startSendingWorld()
+    world.put('bulk', commandsFrom(1, 3), 0, world.clock.now() + hour)
+    await world.pass(2 * hour, 60_000)
+    await world.takeOver({
+      meanwhile: () => world.broker.resetOffset('busgate', { topic: 'bulk', partition: 0 }, 0),
+    })
+    await world.pass(60_000, 1_000)
+    expect([[1, 2, 3].map(world.postsOf), world.results().length]).toEqual([[1, 1, 1], 3])
   })
 
   test('resolves no doubt twice, whatever was deleted of the results', async () => {

@@ -233,7 +233,9 @@ const rules: Rule[] = [
     const wanted = planned.config['message.timestamp.type']
     const type = topic.config?.get('message.timestamp.type') ?? wanted
     if (wanted === undefined || type === wanted) return null
-    const what = `message.timestamp.type is ${type}: a command that its producer dates before the retention is deleted unread`
+    const what =
+      `message.timestamp.type is ${type}: a command that its producer dates before the retention is deleted unread, ` +
+      'and the repetition of one dated hours ahead may be sent'
     return { grave: false, what, mend: setting(planned, 'message.timestamp.type') }
   },
 

@@ -1,5 +1,6 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
+import { mostAheadMs } from '../../bus/record-time.ts'
 import { type Clock, limited, sleep } from '../../clock.ts'
 import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
@@ -29,8 +30,6 @@ export interface EarlierEndsOptions {
 const limitMs = 10_000
 /** Retry interval while the transaction of an end is still being completed. */
 const retryMs = 100
-/** Largest clock skew between producers and this process. */
-const skewMs = 60_000
 
 const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${account}`
 
@@ -97,7 +96,7 @@ export class EarlierEnds {
     const { clock } = this.#options
     const ending = new AbortController()
     const uses = new Uses(session)
-    const reading = this.#read(uses, repeated, Math.max(0, since - skewMs), () => session.alive, ending.signal)
+    const reading = this.#read(uses, repeated, Math.max(0, since - mostAheadMs), () => session.alive, ending.signal)
     await limited(clock, limitMs, reading).catch(() => {
       uses.isComplete = false
     })

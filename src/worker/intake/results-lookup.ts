@@ -1,5 +1,5 @@
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
-import { noTime } from '../../bus/record-time.ts'
+import { mostAheadMs, noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -30,7 +30,7 @@ export interface LookupRequest {
 
 /** Most answers that a process keeps. Their table takes 32 MiB. */
 const mostAnswers = 2_000_000
-/** Largest clock skew between producers. */
+/** Largest skew of two clocks in step. */
 const skewMs = 60_000
 const retryMs = 5000
 
@@ -180,7 +180,7 @@ export class ResultsLookup {
     let since = now
     for (const { waiting } of requests)
       for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at)
-    return Math.max(0, since - skewMs)
+    return Math.max(0, since - mostAheadMs)
   }
 
   /** @throws Error when a record that may hold an answer cannot be read now */
