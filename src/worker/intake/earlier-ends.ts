@@ -1,6 +1,6 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
-import { mostAheadMs } from '../../bus/record-time.ts'
+import { searchStart } from '../../bus/record-time.ts'
 import { type Clock, limited, sleep } from '../../clock.ts'
 import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
@@ -96,7 +96,7 @@ export class EarlierEnds {
     const { clock } = this.#options
     const ending = new AbortController()
     const uses = new Uses(session)
-    const reading = this.#read(uses, repeated, Math.max(0, since - mostAheadMs), () => session.alive, ending.signal)
+    const reading = this.#read(uses, repeated, searchStart(since, clock.now()), () => session.alive, ending.signal)
     await limited(clock, limitMs, reading).catch(() => {
       uses.isComplete = false
     })

@@ -1,5 +1,5 @@
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
-import { mostAheadMs, noTime } from '../../bus/record-time.ts'
+import { searchStart } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { type DecodeError, type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
@@ -30,8 +30,6 @@ export interface LookupRequest {
 
 /** Most answers that a process keeps. Their table takes 32 MiB. */
 const mostAnswers = 2_000_000
-/** Largest skew of two clocks in step. */
-const skewMs = 60_000
 const retryMs = 5000
 
 /**
@@ -173,14 +171,14 @@ export class ResultsLookup {
 
   /**
    * Earliest relevant timestamp. An answer is later than its record, and the waiting records are in append order, so nothing
-   * older than the first one matters. A record with an impossible timestamp may have any age.
+   * older than the first one matters.
    */
   #since(requests: readonly LookupRequest[]): number {
     const now = this.#options.clock.now()
     let since = now
     for (const { waiting } of requests)
-      for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at)
-    return Math.max(0, since - mostAheadMs)
+      for (const at of waiting().timestamps) since = Math.min(since, searchStart(at, now))
+    return since
   }
 
   /** @throws Error when a record that may hold an answer cannot be read now */
