@@ -1,8 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/index.ts'
 import { type Change, changesIn, keyOf, readChange, writeChange } from '../../src/control/change.ts'
 import { Controls } from '../../src/control/controls.ts'
-import { LastChanges, mostInForce } from '../../src/control/last-changes.ts'
+import { ControlRoom, LastChanges, mostInForce } from '../../src/control/last-changes.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildPause, buildWithdrawal } from '../support/control.ts'
 import { collectGarbage } from '../support/garbage.ts'
@@ -170,4 +171,22 @@ describe('more withdrawals than fit', () => {
     expect([last.isOverfull, [...last].length]).toEqual([false, 1_000])
     expect([...last].map(keyOf)).toContain(`withdrawn/message/default/${mostInForce + 999}`)
   })
+})
+
+test('changes of any size take no more room than there is, and it is free again', () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 40_000_000 }), { minLength: 1, maxLength: 8 })
+  fc.assert(
+    fc.property(sizes, lengths => {
+      const room = new ControlRoom()
+      const changes = lengths.map(length => ({ ...buildPause({}), reason: { length } as unknown as string }))
+      const taken = changes.filter(change => room.take(change))
+      expect(room.used).toBeLessThanOrEqual(1)
+      for (const change of changes.filter(one => !taken.includes(one))) {
+        const alone = new ControlRoom()
+        if (alone.take(change)) expect(room.used + alone.used).toBeGreaterThan(1)
+      }
+      for (const change of taken) room.release(change)
+      expect(room.used).toBe(0)
+    }),
+  )
 })

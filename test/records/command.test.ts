@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { operations, parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { type Command, isInvalid, memoryOf, readCommand } from '../../src/records/command.ts'
+import { type Command, hookedByType, isInvalid, memoryOf, readCommand } from '../../src/records/command.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 
@@ -429,4 +429,11 @@ describe('the callback address', () => {
   test('is omitted if there is none', () => {
     expect(operationOf(buildCommand())).not.toHaveProperty('hook')
   })
+})
+
+test('before its settings are known, a type that never has a hook has none, and of others nobody can tell', () => {
+  const without = sendTypes.filter(type => hookedByType(type) === false)
+  expect(without).toEqual(sendTypes.filter(type => !['accepted', 'not shown'].includes(operations[type].hook)))
+  expect(new Set(without.map(type => operations[type].hook))).toEqual(new Set(['none', 'not kept']))
+  expect(sendTypes.filter(type => hookedByType(type) === null)).toHaveLength(sendTypes.length - without.length)
 })

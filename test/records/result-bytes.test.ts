@@ -45,3 +45,12 @@ test('a result that does not fit into the current buffer is written to the next 
     ).toBe(true)
   }
 })
+
+test('a result may end anywhere in a buffer', () => {
+  const result = buildResult({ price: 0.25, payload: 'text', msgId: 'gw-1' })
+  const bytes = resultType.toBuffer(wellFormed(result))
+  for (let room = 0; room <= bytes.length; room++) {
+    const end = writeResultBytes(result, Buffer.alloc(room), 0)
+    expect(end).toBe(room < bytes.length ? room - bytes.length : room)
+  }
+})

@@ -159,6 +159,22 @@ test('a record that a reset has skipped has not used its id', async () => {
   expect([outcomesOf(world, 1), outcomesOf(world, 2)]).toEqual([['SENT', 'DUPLICATE'], ['SENT']])
 })
 
+test.each([
+  ['says no more where the result of the first is known', false, 'the id was seen on this partition before'],
+  ['says so where the results were deleted', true, /, and what became of the earlier record cannot be found$/],
+])('after a take-over, the error of a repeated id %s', async (_, isDeleted, error) => {
+  const world = await startSendingWorld()
+  world.send(1)
+  await world.pass(2_000)
+  const results = { topic: 'results', partition: 0 }
+  if (isDeleted) world.broker.cut(results, { start: world.broker.end(results) })
+  await world.takeOver()
+  world.send(1)
+  await world.pass(12_000)
+  const repeated = { outcome: 'DUPLICATE', error: typeof error === 'string' ? error : expect.stringMatching(error) }
+  expect(world.results().at(-1)).toMatchObject(repeated)
+})
+
 test('a repeat waits for the end of a record that this process has sent, but not committed yet', async () => {
   let isSlow = false
   const world = await startSendingWorld({

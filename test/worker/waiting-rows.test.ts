@@ -335,3 +335,11 @@ test('the end of a pause frees at once what it held, however much waits and howe
   expect(taken.length).toBe(many)
   expect(rows.nextAt).toBe(Number.POSITIVE_INFINITY)
 })
+
+test('the rows that are due are found in steps, each of which tells whether there are more', () => {
+  const rows = new WaitingRows(session, new Rows())
+  for (let offset = 0; offset < 2_500; offset++)
+    rows.add({ topic: 'commands', partition: 0, offset, id: BigInt(offset + 1) }, facts(0), offset)
+  const sort = () => rows.sort(1_000, () => false)
+  expect([sort(), sort(), sort(), sort()]).toEqual([true, true, false, false])
+})
