@@ -67,6 +67,20 @@ describe('doubts are resolved in their time', () => {
     expect(doubts.reduce((sum, id) => sum + world.postsOf(id), 0)).toBe(sentAgain)
   })
 
+  test('if the gateway throttles polls, which then count as unanswered', async () => {
+    let throttles = true
+    const world = await worldWithDoubts(polled =>
+      throttles ? refusal('Throttle') : itemsAnswer(...polled.map(({ id }) => sentItem(id, { status: 'READ' }))),
+    )
+    const told = new Set<string>()
+    world.telemetry.on('status.polled', ({ result }) => void told.add(result))
+    await world.pass(4 * minute, 500)
+    expect([world.results(), [...told]]).toEqual([[], ['unanswered']])
+    throttles = false
+    await world.pass(8 * minute, 500)
+    expect(world.results().map(({ outcome, attempts }) => [outcome, attempts])).toEqual(doubts.map(() => ['SENT', 1]))
+  })
+
   test('if the key may send but not ask for statuses: they end UNRESOLVED', async () => {
     const world = await worldWithDoubts(() => refusal('Access denied'))
     for (let n = 0; n < 8; n++) {

@@ -118,9 +118,11 @@ describe('an account that the gateway throttles', () => {
     const { put, pass, gauge, posts } = sending
     put('bulk', commandsFrom(1, 300))
     await pass(2_000)
+    expect([...sending.sending.state().learnt]).toEqual([['default', gauge('rate_learnt_per_second')]])
     limit = 0
     await pass(150_000, 50)
     expect(gauge('rate_learnt_per_second')).toBe(0)
+    expect([...sending.sending.state().learnt]).toEqual([])
     const before = posts.length
     put('bulk', commandsFrom(10_001, 2_000))
     await pass(2_000)
