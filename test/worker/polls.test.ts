@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { answered, itemsAnswer, refusal, sentItem } from '../support/answers.ts'
+import { answered, itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -67,10 +67,13 @@ describe('doubts are resolved in their time', () => {
     expect(doubts.reduce((sum, id) => sum + world.postsOf(id), 0)).toBe(sentAgain)
   })
 
-  test('if the gateway throttles polls, which then count as unanswered', async () => {
+  test.each<[string, PollAnswers]>([
+    ['as envelopes', () => refusal('THROTTLE')],
+    ['one by one', polled => itemsAnswer(...polled.map(({ id }) => refusedItem(id, 'THROTTLE')))],
+  ])('if the gateway throttles polls %s, which then count as unanswered', async (_, throttled) => {
     let throttles = true
     const world = await worldWithDoubts(polled =>
-      throttles ? refusal('Throttle') : itemsAnswer(...polled.map(({ id }) => sentItem(id, { status: 'READ' }))),
+      throttles ? throttled(polled) : itemsAnswer(...polled.map(({ id }) => sentItem(id, { status: 'READ' }))),
     )
     const told = new Set<string>()
     world.telemetry.on('status.polled', ({ result }) => void told.add(result))
