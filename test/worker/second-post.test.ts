@@ -77,6 +77,33 @@ describe('a callback before the second POST stops that POST', () => {
     expectOnlyTheOtherPosted(world)
   })
 
+  test('while its intent is being committed, and the other command waits until callbacks can be fetched again', async () => {
+    const commit = barrier()
+    let isProbed = () => false
+    let fetching = ready
+    const { world, acceptKey } = await startWithTwoInOneEnvelope({
+      hop: step => {
+        if (step.startsWith('fetch statuses')) return fetching
+        return step.startsWith('commit doubts') && isProbed() ? commit.pass() : ready
+      },
+    })
+    const [probes, posts] = [world.postsOf(3), world.postsOf(1)]
+    isProbed = () => world.postsOf(3) > probes
+    await acceptKey()
+    world.calledBack(2)
+    await world.clock.pass(100)
+    const away = Promise.withResolvers<void>()
+    fetching = away.promise
+    world.calledBack(99)
+    await world.clock.pass(6 * second)
+    commit.open()
+    await world.clock.pass(20 * second)
+    expect([byId(world).map(({ id }) => id), world.postsOf(1)]).toEqual([[2n, 3n], posts])
+    away.resolve()
+    await world.clock.pass(60 * second)
+    expectOnlyTheOtherPosted(world)
+  })
+
   test('while its envelope waits for a connection, and the other command of the envelope is sent', async () => {
     const connection = barrier()
     const { world, acceptKey } = await startWithTwoInOneEnvelope({
