@@ -65,6 +65,8 @@ describe.each(places)('as %s,', (_, at, path) => {
     [fixed(16), fixed(16, 'Hash'), 'is Digest'],
     [fixed(16), 'bytes', 'is Digest'],
     [record('R'), record('S'), 'is R'],
+    [record('Colour'), enumOf('RED'), 'is Colour'],
+    [enumOf('RED'), record('Colour'), 'is Colour'],
     [record('R'), record('R', { name: 'x', type: 'long' }), 'lacks the field x of R'],
     [record('R', { name: 'x', type: 'string' }), record('R', { name: 'x', type: 'long' }), 'x is string'],
   ])('%j cannot be read as %j', (written, wanted, what) => {

@@ -30,6 +30,13 @@ const countsOf = (pendings: readonly Pending[]) =>
     [...Map.groupBy(pendings, ({ command }) => command.tenant)].map(([name, own]) => [name, own.length]),
   )
 
+test('after hundreds of tenants came and went, each of two new ones has its share', () => {
+  const tenants = tenantsOf(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`t${i}`, 1])))
+  expect(tenants.take(upTo(1_000), all)).toHaveLength(300)
+  for (const tenant of ['a', 'b']) for (let i = 0; i < 100; i++) tenants.push(buildPending({ tenant }))
+  expect(countsOf(tenants.take(upTo(100), all))).toEqual({ a: 50, b: 50 })
+})
+
 describe('a single command of a tenant', () => {
   test.each([1, 5, 99])('is in the next envelope, although %i others have a thousand each', others => {
     const tenants = tenantsOf(Object.fromEntries(Array.from({ length: others }, (_, i) => [`t${i}`, 1_000])))
