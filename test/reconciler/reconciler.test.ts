@@ -283,6 +283,19 @@ describe('the reconciler', () => {
     expect(world.left()).toBe(0)
   })
 
+  test('gives up a result at once that proves to be none when its schema is found', async () => {
+    const registry = laggingRegistry()
+    const world = await startReconciler({ registry })
+    registry.isLagging = true
+    world.foreign(`\0\0\0\0${String.fromCharCode(await registry.idOf('busgate.results-value', schemas.result))}cut`)
+    await world.clock.pass(hour)
+    expect(world.unreadable.at(-1)).toMatch(/It is read again later\.$/)
+    registry.isLagging = false
+    await world.clock.pass(2 * hour)
+    expect(world.unreadable.at(-1)).toMatch(/: null$/)
+    expect(world.left()).toBe(0)
+  })
+
   test('tells by a dead letter of messages whose results were deleted before their verdict came', async () => {
     const world = await startReconciler()
     for (const id of [1, 2, 3]) world.sent(id)
