@@ -623,3 +623,37 @@ test('the withdrawal of a campaign ends all of its thousands that wait, and no o
   await pass(hour, minute)
   expect(sorted(ids())).toEqual(numbersFrom(3_001, 100))
 })
+
+test('a command that becomes due while its withdrawal is looked up has one result', async () => {
+  const slow = Promise.withResolvers<void>()
+  let [isWithdrawn, reads] = [false, 0]
+  const {
+    put,
+    pass,
+    ids,
+    outcomes,
+    control,
+    in: at,
+    telemetry,
+  } = await startWorld({
+    hop: async (step, way) => {
+      if (isWithdrawn && way === 'there' && step === 'look up later/0' && ++reads === 1) await slow.promise
+    },
+  })
+  const lost: unknown[] = []
+  telemetry.on('session.lost', event => void lost.push(event))
+  telemetry.on('session.closed', event => void lost.push(event))
+  put('bulk', commandsFrom(1, 1, { notBefore: at(minute), campaign: 'spring' }))
+  await pass(minute - 2_000, 1_000)
+  isWithdrawn = true
+  control(buildWithdrawal({ kind: 'campaign', name: 'spring' }))
+  await pass(1_000)
+  expect([reads, outcomes()]).toEqual([1, []])
+  await pass(5_000)
+  expect([reads, outcomes()]).toEqual([2, [[1, 'EXPIRED', 'WITHDRAWN']]])
+  slow.resolve()
+  await pass(5_000)
+  put('bulk', commandsFrom(2, 1))
+  await pass(1_000)
+  expect([ids(), outcomes().length, lost]).toEqual([[2], 2, []])
+})
