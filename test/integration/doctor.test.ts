@@ -66,7 +66,9 @@ describeOnKafka('busgate doctor on a real Kafka', brokers => {
     const { of, mends } = await diagnose(env, topicChecks)
     expect(of('topics')).toEqual([
       `warning: ${otp}: 2 partitions instead of 3`,
-      expect.stringMatching(/^warning: .*: message\.timestamp\.type is CreateTime: a command .* is deleted unread, and .* may be sent$/),
+      expect.stringMatching(
+        /^warning: .*: message\.timestamp\.type is CreateTime: a command .* is deleted unread, and .* may be sent$/,
+      ),
       expect.stringMatching(/^failed: .*\.commands: cleanup\.policy is compact/),
       `failed: ${env.BUSGATE_TOPICS_LATER}: cleanup.policy is compact,delete: retention by age removes commands that wait, without a result`,
       expect.stringMatching(/^warning: .*\.later: max\.message\.bytes is 1048588: longer commands cannot wait/),
