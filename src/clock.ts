@@ -12,6 +12,9 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void
 }
 
+/** How far the clocks of two machines may differ that are in step. */
+export const skewMs = 60_000
+
 /** Resolution of the uptime. */
 const uptimeMs = 10
 

@@ -1,11 +1,11 @@
+import { skewMs } from '../clock.ts'
+
 /** Kafka's timestamp for a record without one. */
 export const noTime = -1
 
 /** Latest valid timestamp. A current time in microseconds or nanoseconds is beyond it. */
 export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** Largest skew of two clocks in step. */
-const skewMs = 60_000
 /** How far a producer may date its records ahead: brokers refuse more by default, from Kafka 4.0 on. */
 const mostAheadMs = 3_600_000
 

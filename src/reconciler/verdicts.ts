@@ -106,9 +106,11 @@ export class Verdicts {
    * a time that does not decrease; otherwise a message may seem to have no verdict.
    */
   async moveTo(timestamp: number): Promise<void> {
-    this.#at = timestamp
-    this.#forgetBefore(timestamp - aheadMs)
-    for (const reading of this.#readings.values()) reading.moved()
+    if (timestamp > this.#at) {
+      this.#at = timestamp
+      this.#forgetBefore(timestamp - aheadMs)
+      for (const reading of this.#readings.values()) reading.moved()
+    }
     while (!this.#closed) {
       const { partition } = this.#options
       const isChosen = await this.#tried(

@@ -1,7 +1,7 @@
 import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import { windowSize } from '../../bus/session/window.ts'
-import { sleep, systemClock } from '../../clock.ts'
+import { skewMs, sleep, systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { keyOf, nameOf, type Withdrawal } from '../../control/change.ts'
 import { type Deed, deedText, readHistory } from '../../control/history.ts'
@@ -207,9 +207,6 @@ interface CountedResults {
   /** Number of unsent messages by errorCode or outcome; further codes count as `other`. */
   codes: Record<string, number>
 }
-
-/** How far the clocks of two machines may differ. */
-const skewMs = 60_000
 
 /** A withdrawal, and when the next change of its scope came, milliseconds since 1970. */
 interface WithdrawalSpan {

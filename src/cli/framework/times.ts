@@ -1,10 +1,8 @@
+import { skewMs } from '../../clock.ts'
 import { latestTime, timeOf } from '../../time.ts'
 import { type Flag, UsageError } from './command.ts'
 
 const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
-
-/** How far the clock that a time comes from may be ahead. */
-const skewMs = 60_000
 
 /** A time in the past, as milliseconds since 1970. */
 export const sinceFlag = (help: string): Flag<number> =>

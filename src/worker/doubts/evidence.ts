@@ -1,6 +1,6 @@
 import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts'
-import { type Clock, limited, stopwatch } from '../../clock.ts'
+import { type Clock, limited, skewMs, stopwatch } from '../../clock.ts'
 import { type Decoder, decodePatiently, isReadableLater } from '../../records/decoder.ts'
 import type { StatusEvent } from '../../records/generated.ts'
 import { containAsync } from '../../telemetry/contain.ts'
@@ -37,8 +37,6 @@ export interface EvidenceSearch {
   end(): void
 }
 
-/** Largest clock skew between busgate's processes. */
-const skewMs = 60_000
 /** Shortest interval between restarts of the reading further back, since new doubts come in bursts. */
 const lookBackMs = 1000
 /** Retry interval after a failed read. A doubt that is to be decided or sent again retries at once. */

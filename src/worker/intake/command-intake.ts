@@ -1,7 +1,7 @@
 import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
-import type { Clock } from '../../clock.ts'
+import { type Clock, skewMs } from '../../clock.ts'
 import { isAccountName } from '../../config/index.ts'
 import {
   type Command,
@@ -74,9 +74,6 @@ export interface Objection {
   errorCode: (typeof outcomeCodes)['INVALID'][number]
   error: string
 }
-
-/** Largest difference between the clocks of workers. */
-const skewMs = 60_000
 
 interface Delivered {
   /**

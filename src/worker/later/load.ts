@@ -1,12 +1,10 @@
 import type { Session } from '../../bus/port.ts'
-import type { Clock } from '../../clock.ts'
+import { type Clock, skewMs } from '../../clock.ts'
 import { keyText, type LaterEntry } from '../../records/later.ts'
 import type { Rows } from './rows.ts'
 import type { LaterTable } from './table.ts'
 import { WaitingRows } from './waiting-rows.ts'
 
-/** Largest clock skew between workers. */
-const skewMs = 60_000
 /** What is remembered while nothing waits. */
 const nothing = '-'
 

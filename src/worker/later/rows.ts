@@ -118,7 +118,7 @@ export class Rows {
   }
 
   /** @param offset on the table */
-  take({ offset: place, id }: LaterKey, facts: LaterFacts, state: State, offset: number): Row {
+  take({ offset: place, id }: LaterKey, facts: LaterFacts, offset: number): Row {
     const row = this.#free.pop() ?? this.#used++
     if (row >> chunkBits === this.#chunks.length) this.#chunks.push(new Chunk())
     const chunk = this.#chunk(row)
@@ -133,7 +133,7 @@ export class Rows {
     chunk.correlation[i] = hashOf(facts.correlationId)
     chunk.expires[i] = secondsOf(facts.expiresAt)
     chunk.since[i] = secondsOf(facts.since, Math.floor)
-    chunk.state[i] = state
+    chunk.state[i] = WAITING
     return row
   }
 

@@ -89,7 +89,7 @@ export class WaitingRows {
       this.#take(key, facts, offset)
       return
     }
-    const row = this.#rows.take(key, facts, WAITING, offset)
+    const row = this.#rows.take(key, facts, offset)
     this.#insert(row)
     this.#countReleased(row)
     if (facts.copy) this.#copies.set(row, facts.copy)
@@ -122,7 +122,7 @@ export class WaitingRows {
   }
 
   #take(key: LaterKey, facts: LaterFacts, offset: number): Row {
-    const row = this.#rows.take(key, facts, WAITING, offset)
+    const row = this.#rows.take(key, facts, offset)
     this.#insert(row)
     this.#upcoming.push(row)
     return row

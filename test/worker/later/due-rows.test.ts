@@ -24,7 +24,7 @@ test('what is due is read in passes over the table: always the next one behind t
         const ahead = offsets.filter(offset => offset > last)
         return Math.min(...(ahead.length > 0 ? ahead : offsets))
       }
-      const rowAt = (offset: number) => all.take({ topic: 'bulk', partition: 0, offset: 0, id: 1n }, facts, 0, offset)
+      const rowAt = (offset: number) => all.take({ topic: 'bulk', partition: 0, offset: 0, id: 1n }, facts, offset)
       const ever: number[] = []
       for (const step of steps) {
         if ('put' in step)

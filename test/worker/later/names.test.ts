@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Change } from '../../../src/control/change.ts'
 import { ControlNames } from '../../../src/worker/later/names.ts'
-import { Rows, WAITING } from '../../../src/worker/later/rows.ts'
+import { Rows } from '../../../src/worker/later/rows.ts'
 import { buildPause, buildWithdrawal } from '../../support/control.ts'
 
 const second = 1_000
@@ -62,7 +62,7 @@ test('what waits is held by exactly the pauses and withdrawals in force that nam
         const taken = all.map(({ id, ...facts }, offset) => {
           const others = { account: 'default', type: 'sms', country: null, notBefore: null, timestamp: 0, expiresAt: 0 }
           const key = { topic: 'bulk', partition: 0, offset, id: BigInt(id) }
-          return rows.take(key, { ...facts, ...others, copyAt: null }, WAITING, offset)
+          return rows.take(key, { ...facts, ...others, copyAt: null }, offset)
         })
         let before: readonly Change[] = []
         for (const inForce of states) {

@@ -22,8 +22,12 @@ const factsOf = ({ account, campaign, tenant, correlationId, since, expiresAt, n
   ...{ type: 'sms', country: null, timestamp: 0, copyAt: null },
 })
 
-const takeIn = (rows: Rows, one: Command): Row =>
-  rows.take({ topic: 'bulk', partition: 0, offset: one.place, id: one.id }, factsOf(one), one.state, one.offset)
+function takeIn(rows: Rows, one: Command): Row {
+  const key = { topic: 'bulk', partition: 0, offset: one.place, id: one.id }
+  const row = rows.take(key, factsOf(one), one.offset)
+  rows.setState(row, one.state)
+  return row
+}
 
 const inSeconds = (ms: number) => Math.min(latest, Math.max(0, ms))
 
