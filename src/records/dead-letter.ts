@@ -7,7 +7,7 @@ import type {
   Session,
   TopicPartition,
 } from '../bus/port.ts'
-import type { Telemetry } from '../telemetry/events.ts'
+import type { Events, Telemetry } from '../telemetry/events.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
 import { copyAtHeader, longestError, type Origin } from './result.ts'
 import { withShorter } from './shorten.ts'
@@ -141,11 +141,20 @@ export function lostLetters(
     const first = { topic, partition, offset: group[0]!.first }
     return { stage: 'decode', code, count: group.length, first } as const
   })
+  queueMicrotask(() => announceLetters(session, published, telemetry)) // the records are part of the next commit
+  return ranges.map(range => lostLetter(deadLetterTopic, session, range, what))
+}
+
+/** Counts dead letters once the session has committed. */
+export function announceLetters(
+  session: Session,
+  published: readonly Events['deadLetter.published'][],
+  telemetry: Telemetry,
+): void {
   const announce = () => {
     for (const one of published) telemetry.emit('deadLetter.published', one)
   }
-  queueMicrotask(() => void session.committed().then(announce)) // the records are part of the next commit
-  return ranges.map(range => lostLetter(deadLetterTopic, session, range, what))
+  void session.committed().then(announce)
 }
 
 function textOf(kind: LostRange['kind'], what: RecordsOf): string {

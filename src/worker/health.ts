@@ -106,25 +106,18 @@ export function watchProgress(options: WatchdogOptions): () => void {
   }
 }
 
-/** Numbers of partitions. */
-export interface Partitions {
-  /** Of commands and doubts together. */
-  sent: number
-  later: number
-}
-
 /**
  * Checks that the topics exist and that their cleanup.policy loses nothing.
+ * @returns the number of partitions of commands and doubts together
  * @throws Error when the topics are not usable
  */
-export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<Partitions> {
+export async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
   const lasting = lastingTopics(topics)
   const partitions = await partitionsOf(bus, [...lasting, topics.later])
   const policies = await bus.cleanup([...lasting, topics.later])
   const [wrong] = complaintsOf(policies, topics)
   if (wrong) throw new Error(wrong)
-  const sent = [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
-  return { sent, later: partitions.get(topics.later)! }
+  return [...topics.commands, topics.doubts].reduce((sum, topic) => sum + partitions.get(topic)!, 0)
 }
 
 const lastingTopics = (topics: Settings['topics']) =>

@@ -27,7 +27,7 @@ import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { checkTopics, type Partitions, readGauges, watchCleanup, watchProgress } from './health.ts'
+import { checkTopics, readGauges, watchCleanup, watchProgress } from './health.ts'
 import type { Objection } from './intake/command-intake.ts'
 import { EarlierEnds } from './intake/earlier-ends.ts'
 import { Opener } from './intake/opener.ts'
@@ -156,13 +156,13 @@ interface Tools extends Awaited<ReturnType<typeof writersOf>> {
 /**
  * The parts that read, send and resolve commands, once the group is joined.
  */
-function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, place: GroupPlace) {
+function partsOf(options: SendingOptions, tools: Tools, partitions: number, place: GroupPlace) {
   const { settings, bus, registry, clock, telemetry, fatal } = options
   const { gateway, commands, doubts, topics } = settings
   const { accounts } = tools
   const hasLease = () => place.membership?.hasLease() ?? false
   const common = { ...gateway, ...commands, ...doubts, ...tools, hasLease, clock, telemetry }
-  const table = new LaterTable({ bus, topic: topics.later, partitions: partitions.later, telemetry })
+  const table = new LaterTable({ bus, topic: topics.later, clock, telemetry })
   const later = new Later({ ...common, table, deadLetterTopic: topics.deadLetters })
   const setAside = (pendings: readonly Pending[]) => later.setAside(pendings)
   const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings), setAside })
@@ -172,7 +172,7 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, 
   const patience = { clock, patient: true }
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
   const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
-  const owned = () => place.membership?.share().owned || partitions.sent
+  const owned = () => place.membership?.share().owned || partitions
   const movedUntil = (session: Session) => later.movedUntil(session)
   const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, owned, movedUntil })
   const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })

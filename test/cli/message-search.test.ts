@@ -66,11 +66,11 @@ async function startTopics(left: readonly string[] = []) {
     raw: (topic: string, key: string, value: Buffer) => write(topic, key, value),
     change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
-    letter: ({ key, value, code, origin, lastOffset, perhapsSent = false }: BuiltLetter) => {
+    letter: ({ key, value, code, origin, lastOffset, perhapsSent = false, of = commandTopic }: BuiltLetter) => {
       const headers = {
         'busgate.error.code': code,
         'busgate.error.message': 'It cannot be read.',
-        'busgate.error.topic': commandTopic,
+        'busgate.error.topic': of,
         'busgate.error.partition': String(origin[0]),
         'busgate.error.offset': String(origin[1]),
         ...(lastOffset !== undefined && { 'busgate.error.last-offset': String(lastOffset) }),
@@ -89,6 +89,8 @@ interface BuiltLetter {
   origin: [partition: number, offset: number]
   lastOffset?: number
   perhapsSent?: boolean
+  /** Its topic. Default: the least urgent one of commands. */
+  of?: string
 }
 
 const placesOf = (found: { commands: { place: { partition: number; offset: number } }[] }) =>
@@ -393,6 +395,20 @@ test('a command that a reset of the offset has skipped is told as such', async (
   } as const
   await world.letter({ ...letter, origin: [1, 0], lastOffset: 4 })
   expect(tell(await world.search().byId(7n), 7n, {}).conclusions[0]!.text).toContain(`${commandTopic}/1@0 was skipped`)
+})
+
+test('a command that waited on a table that was deleted is told as not sent, or as one of those that may have waited', async () => {
+  const world = await startTopics()
+  await world.command(buildCommand({ id: 7n }), '7', 1)
+  await world.command(buildCommand({ id: 8n }), '8', 1)
+  world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 2)
+  const letter = { value: Buffer.alloc(0), code: 'RECORDS_DELETED' } as const
+  await world.letter({ ...letter, key: '7', origin: [1, 0] })
+  const told = async (id: bigint) => tell(await world.search().byId(id), id, {}).conclusions[0]!.text
+  expect(await told(7n)).toBe('Not sent: It cannot be read. Its producer must write it again.')
+  expect(await told(8n)).not.toContain('deleted')
+  await world.letter({ ...letter, key: `${topics.later}/2@0`, origin: [2, 0], of: topics.later })
+  expect(await told(8n)).toMatch(/^The command at .* is finished, but .* it may be one of them: busgate\.later\/2@0\. /)
 })
 
 test('a message without any trace may be among commands that were deleted before they had a result', async () => {

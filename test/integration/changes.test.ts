@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { writeChange } from '../../src/control/change.ts'
 import { errorHeaders } from '../../src/records/dead-letter.ts'
+import { readLater } from '../../src/records/later.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { buildPause } from '../support/control.ts'
@@ -11,11 +12,11 @@ import { outcomesOf, startWorld } from '../support/worker.ts'
 
 /*
  * The rows of the table in docs/delivery.md, "When the progress is reset"; overdue messages are in reconciler.test.ts. Commands 1 to 3 are done. 11 is in doubt, 21 in
- * flight, and 31 waits, because its account is paused. The gateway has executed 11 and 21, and tells so if it is asked. All of these are to
+ * flight, and 31 waits, because its account is paused. 51 and 52 wait for tomorrow. The gateway has executed 11 and 21, and tells so if it is asked. All of these are to
  * be sent at most once.
  */
 
-type Topic = 'commands' | 'doubts' | 'results' | 'statuses' | 'control' | 'deadLetters'
+type Topic = 'commands' | 'doubts' | 'results' | 'statuses' | 'control' | 'deadLetters' | 'later'
 
 const once = { delivery: 'AT_MOST_ONCE' } as const
 const waitMs = { timeout: 60_000, interval: 100 }
@@ -55,8 +56,21 @@ async function startStage(brokers: Brokers) {
   world.sandbox.faults.next('stall')
   await world.send([buildCommand({ id: 21n, ...once })])
   await until(() => expect(world.sandbox.executions(21)).toBe(1))
+  /** Number of commands that wait for their time. */
+  const later = async () => {
+    const states = new Map<string, string>()
+    const reader = await world.bus.read([topics.later], 'earliest', (_, records) => {
+      for (const record of records) states.set(String(record.key), readLater(record)!.state)
+    })
+    await reader.caughtUp()
+    await reader.close()
+    return [...states.values()].filter(state => state === 'waits').length
+  }
+  await world.send(commandsFrom(51, 2, { ...once, notBefore: Date.now() + 86_400_000 }))
+  await until(async () => expect(await later()).toBe(2))
 
   return {
+    later,
     world,
     admin,
     /** Kills the worker, and waits until the group has no member. */
@@ -81,16 +95,20 @@ async function startStage(brokers: Brokers) {
       const before = await idOf()
       await admin.deleteTopics({ topics: [topic] })
       await vi.waitFor(async () => {
-        await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })
+        const configEntries = use === 'later' ? [{ name: 'cleanup.policy', value: 'compact' }] : []
+        await admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }] })
         expect(await idOf()).not.toBe(before)
       }, waitMs)
     },
     /** The ranges that dead letters tell of, by code. */
     ranges: () =>
-      world.deadLetters().map(({ headers: { [errorHeaders.code]: code, ...headers } }) => {
-        const [first, last = first] = [headers[errorHeaders.offset], headers[errorHeaders.lastOffset]]
-        return [`${code}`, `${headers[errorHeaders.topic]}`, Number(first), Number(last)]
-      }),
+      world
+        .deadLetters()
+        .map(({ headers: { [errorHeaders.code]: code, ...headers } }) => {
+          const [first, last = first] = [headers[errorHeaders.offset], headers[errorHeaders.lastOffset]]
+          return [`${code}`, `${headers[errorHeaders.topic]}`, Number(first), Number(last)] as const
+        })
+        .sort((one, other) => one[2] - other[2]),
     nameOf,
   }
 }
@@ -103,7 +121,9 @@ interface Row {
   /** Outcomes of the commands in doubt, in flight and waiting; none if it waits on, or gets no result. */
   ends: { doubt: string[]; flight: string[]; waiting: string[] }
   /** The ranges that dead letters tell of: code, topic, first and last offset. */
-  told?: [code: string, topic: Topic, first: number, last: number]
+  told?: [code: string, topic: Topic, first: number, last: number][]
+  /** Number of commands that still wait for their time. Default: both. */
+  later?: number
   /** Whether results tell of them anyway, so that a worker need not. */
   isToldByResults?: true
 }
@@ -112,15 +132,18 @@ const sent = ['IN_DOUBT for now', 'SENT']
 const unresolved = ['IN_DOUBT for now', 'UNRESOLVED']
 
 /** Waits for these outcomes, and expects that other commands are sent, and nothing is executed twice or told besides. */
-async function expectRow({ world, ranges, nameOf }: Stage, { ends, told, isToldByResults }: Row): Promise<void> {
-  const outcomes = () => [11n, 21n, 31n].map(id => outcomesOf(world, id))
-  const expected = [ends.doubt, ends.flight, ends.waiting]
+async function expectRow(stage: Stage, { ends, told = [], later = 2, isToldByResults }: Row): Promise<void> {
+  const { world, ranges, nameOf } = stage
+  const outcomes = () => [11n, 21n, 31n, 51n, 52n].map(id => outcomesOf(world, id))
+  const expected = [ends.doubt, ends.flight, ends.waiting, [], []]
   await vi.waitFor(() => expect(outcomes()).toEqual(expected), waitMs)
   await world.send([buildCommand({ id: 41n })])
   await vi.waitFor(() => expect(outcomesOf(world, 41n).at(-1)).toBe('SENT'), waitMs)
+  await vi.waitFor(async () => expect(await stage.later()).toBe(later), waitMs)
+  if (later === 0) await vi.waitFor(() => expect(ranges()).toHaveLength(told.length), waitMs)
   await world.quiet()
   expect(outcomes()).toEqual(expected)
-  const expectedRanges = told ? [[told[0], nameOf(told[1]), told[2], told[3]]] : []
+  const expectedRanges = told.map(([code, topic, first, last]) => [code, nameOf(topic), first, last])
   expect(isToldByResults ? [[], expectedRanges] : [expectedRanges]).toContainEqual(ranges())
   expect(world.sandbox.stats()).toMatchObject({ executed: ends.waiting.at(-1) === 'SENT' ? 7 : 6, billedTwice: 0 })
 }
@@ -136,18 +159,25 @@ const ofKilled: Row[] = [
     what: 'the offsets are reset to a time',
     change: stage => stage.moveOffsets(() => 2),
     ends: forgotten,
-    told: ['RECORDS_SKIPPED', 'commands', 0, 1],
+    told: [['RECORDS_SKIPPED', 'commands', 0, 1]],
   },
   {
     what: 'the offsets are reset to the latest',
     change: stage => stage.moveOffsets(end => end),
     ends: { doubt: sent, flight: [], waiting: [] },
-    told: ['RECORDS_SKIPPED', 'commands', 0, 5],
+    told: [['RECORDS_SKIPPED', 'commands', 0, 7]],
   },
   {
     what: 'the offsets are set beyond the end',
     change: stage => stage.moveOffsets(end => end + 100),
     ends: forgotten,
+  },
+  {
+    what: 'the topic of waiting commands is made anew',
+    change: stage => stage.makeAnew('later'),
+    ends: asUsual,
+    told: [['RECORDS_DELETED', 'later', 0, 0]],
+    later: 0,
   },
 ]
 
@@ -156,18 +186,25 @@ const ofRunning: Row[] = [
     what: 'commands',
     change: stage => stage.makeAnew('commands'),
     ends: asUsual,
-    told: ['RECORDS_DELETED', 'commands', 4, 4],
+    told: [['RECORDS_DELETED', 'commands', 4, 4]],
   },
   {
     what: 'doubts',
     change: stage => stage.makeAnew('doubts'),
     ends: { ...asUsual, doubt: unresolved },
-    told: ['RECORDS_DELETED', 'doubts', 0, 1],
+    told: [['RECORDS_DELETED', 'doubts', 0, 1]],
     isToldByResults: true,
   },
   { what: 'results', change: stage => stage.makeAnew('results'), ends: asUsual },
   { what: 'statuses', change: stage => stage.makeAnew('statuses'), ends: asUsual },
   { what: 'control', change: stage => stage.makeAnew('control'), ends: { ...asUsual, waiting: ['SENT'] } },
+  {
+    what: 'later',
+    change: stage => stage.makeAnew('later'),
+    ends: asUsual,
+    told: [6, 7].map(offset => ['RECORDS_DELETED', 'commands', offset, offset]),
+    later: 0,
+  },
   { what: 'dead letters', change: stage => stage.makeAnew('deadLetters'), ends: asUsual },
 ]
 

@@ -303,19 +303,102 @@ describe('where the end of what waited cannot be read on the table', () => {
   })
 })
 
-test('what waited on another table is told of, once for each owner, and only if something did', async () => {
-  const { put, pass, takeOver, in: at, telemetry, broker } = await startWorld()
+test('what waited on another table is told of in a dead letter, once, and only if something did', async () => {
+  const { put, pass, takeOver, in: at, letters, telemetry, broker } = await startWorld()
   broker.createTopics([{ topic: 'other', partitions: 1 }])
-  const told: string[] = []
-  telemetry.on('bus.log', ({ level, message }) => void (level === 'error' && told.push(message)))
+  const counted: number[] = []
+  telemetry.on('deadLetter.published', ({ count }) => void counted.push(count))
   put('bulk', commandsFrom(1, 1, { notBefore: at(hour) }))
   await pass(1_000)
   put('bulk', commandsFrom(2, 1)) // commits where to read the table from
   await pass(1_000)
   await takeOver()
-  expect(told).toEqual([])
-  await takeOver({ settings: { topics: { later: 'other' } } })
-  expect(told).toEqual([expect.stringMatching(/^Commands of bulk\/0 waited on another topic than other as it is now:/)])
+  expect(letters()).toEqual([])
+  const settings = { topics: { later: 'other' } }
+  await takeOver({ settings })
+  await pass(1_000)
+  await takeOver({ settings })
+  await pass(1_000)
+  const told = letters().map(({ headers }) => String(headers[errorHeaders.message]))
+  expect(told).toEqual([
+    expect.stringMatching(/^commands of bulk\/0 waited here, on another topic than other as it is now/),
+  ])
+  expect(counted).toEqual([1])
+})
+
+describe('if the table is deleted and made anew,', () => {
+  test('its owner tells of each command that waited there and will not be sent, soon, and others wait on the new one', async () => {
+    const { put, pass, ids, broker, lettersOf, letters, telemetry, outcomes, in: at } = await startWorld()
+    const counted: number[] = []
+    telemetry.on('deadLetter.published', ({ count }) => void counted.push(count))
+    put('bulk', commandsFrom(1, 700, { notBefore: at(hour) }))
+    await pass(5_000, 500)
+    broker.recreate('later')
+    put('bulk', commandsFrom(1_001, 3, { notBefore: at(hour) }))
+    await pass(20_000, 500)
+    expect(sorted(lettersOf().map(([offset]) => Number(offset)))).toEqual(numbersFrom(0, 700))
+    expect(letters().filter(({ headers }) => errorHeaders.perhapsSent in headers)).toEqual([])
+    expect(counted.reduce((sum, one) => sum + one, 0)).toBe(700)
+    await pass(hour + minute, 5_000)
+    expect([sorted(ids()), outcomes().length, lettersOf().length]).toEqual([[1_001, 1_002, 1_003], 3, 700])
+  })
+
+  test('no command is sent twice or told of twice or wrongly, whenever that happens and another owner comes', async () => {
+    const wave = fc.record({ dueIn: fc.integer({ min: 2, max: 60 }), size: fc.integer({ min: 1, max: 5 }) })
+    const scenario = fc.record({
+      waves: fc.array(wave, { minLength: 1, maxLength: 8 }),
+      recreatedAfter: fc.integer({ min: 0, max: 400 }),
+      takenOverAfter: fc.option(fc.integer({ min: 0, max: 400 })),
+      takes: fc.constantFrom(0, 300, 4_000),
+    })
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ waves, recreatedAfter, takenOverAfter, takes }) => {
+        const {
+          put,
+          pass,
+          broker,
+          posts,
+          results,
+          letters,
+          takeOver,
+          in: at,
+        } = await startWorld({ takes: () => takes })
+        let next = 1
+        const produce = (some: typeof waves) => {
+          for (const { dueIn, size } of some) {
+            put('bulk', commandsFrom(next, size, { notBefore: at(dueIn * 1_000), delivery: 'AT_MOST_ONCE' }))
+            next += size
+          }
+        }
+        produce(waves.slice(0, waves.length / 2))
+        await pass(recreatedAfter * 100, 100)
+        broker.recreate('later')
+        produce(waves.slice(waves.length / 2))
+        if (takenOverAfter !== null) {
+          await pass(takenOverAfter * 100, 100)
+          await takeOver()
+        }
+        await pass(3 * minute, 500)
+        const sent = posts.flatMap(({ operations }) => operations.flatMap(one => (one.type === 'status' ? [] : one.id)))
+        const told = letters().filter(({ headers }) => headers[errorHeaders.topic] === 'bulk')
+        const unsent = told.flatMap(({ key, headers }) =>
+          errorHeaders.perhapsSent in headers ? [] : Number(String(key)),
+        )
+        const ends = [
+          ...results().flatMap(({ id, final }) => (final ? [Number(id)] : [])),
+          ...told.map(({ key }) => Number(String(key))),
+        ]
+        expect(sorted(sent)).toEqual(sorted([...new Set(sent)]))
+        expect(unsent.filter(id => sent.includes(id))).toEqual([])
+        if (takenOverAfter === null) expect(unsent).toHaveLength(told.length)
+        expect(sorted(ends)).toEqual(sorted([...new Set(ends)]))
+        const isTableTold = letters().length > told.length
+        if (!isTableTold) expect(sorted(ends)).toEqual(numbersFrom(1, next - 1))
+        else expect(takenOverAfter).not.toBe(null)
+      }),
+      { numRuns: 60 },
+    )
+  })
 })
 
 test('waits on a table of another name, after one whose log was longer', async () => {

@@ -43,6 +43,8 @@ export interface TopicSpec {
 export class MemoryBroker {
   readonly clock: Clock
   readonly #logs = new Map<string, Log[]>()
+  /** How often each topic was made anew. */
+  readonly #recreated = new Map<string, number>()
   readonly #groups = new Map<string, MemoryGroup>()
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
@@ -65,6 +67,17 @@ export class MemoryBroker {
       if (config['cleanup.policy']) this.cleanup.set(topic, config['cleanup.policy'])
       if (config['max.message.bytes']) this.limit(topic, Number(config['max.message.bytes']))
     }
+  }
+
+  /** Deletes a topic with its records, and creates it anew. */
+  recreate(topic: string, partitions = this.partitions(topic)!): void {
+    this.#logs.set(topic, Array.from({ length: partitions }, newLog))
+    this.#recreated.set(topic, (this.#recreated.get(topic) ?? 0) + 1)
+  }
+
+  /** Changes when the topic is made anew. */
+  topicId(topic: string): string {
+    return `${topic}#${this.#recreated.get(topic) ?? 0}`
   }
 
   addPartitions(topic: string, count: number): void {

@@ -288,8 +288,9 @@ export class MemoryBus implements Bus {
   }
 
   async lookAt(topic: string): Promise<TopicLook | null> {
-    const partitions = this.#options.broker.partitions(topic)
-    return partitions === undefined ? null : { id: topic, partitions, leaderless: [] }
+    const { broker } = this.#options
+    const partitions = broker.partitions(topic)
+    return partitions === undefined ? null : { id: broker.topicId(topic), partitions, leaderless: [] }
   }
 
   async firstTimes(tps: readonly TopicPartition[]): Promise<(number | null)[]> {

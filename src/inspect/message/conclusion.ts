@@ -121,7 +121,13 @@ function firstCommand({ commands, letters }: Findings, results: readonly SendRes
 
 function letterText({ value, place }: Sighting<Letter>, { commands }: Findings, id: bigint, account: string): string {
   const { code, message, origin, perhapsSent } = value
-  const why = `${code}: ${message.replace(/\.$/, '')}`
+  const text = message.replace(/\.$/, '')
+  if (code === 'RECORDS_DELETED') {
+    return perhapsSent
+      ? `Perhaps sent: ${text}. ${whoCanTell(id, account, null)}`
+      : `Not sent: ${text}. Its producer must write it again.`
+  }
+  const why = `${code}: ${text}`
   if (perhapsSent) {
     return (
       `Perhaps sent: its record could not be read after a worker had begun to send it (${why}). ` +
@@ -153,7 +159,11 @@ function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigi
       whoCanTell(id, command.value.command.account, type),
     done:
       skippedText(command, findings) ??
-      `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
+      [
+        `The command at ${where} is finished, but its result is older than the search: busgate message ${id} --since 30d searches further back.`,
+        // its own record was not deleted
+        ...lostText({ lost: findings.lost.filter(({ value }) => value.origin?.topic !== command.place.topic) }),
+      ].join(' '),
     unknown: `The command is at ${where}; the progress of the workers is unknown.`,
   }
   return texts[progress as keyof typeof texts]

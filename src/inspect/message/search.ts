@@ -313,8 +313,8 @@ export class MessageSearch {
 
   /** Letters about ranges of commands: their keys are coordinates. */
   async #readLostRanges(): Promise<void> {
-    const { commands, deadLetters } = this.#options.settings.topics
-    const needles = commands.map(topic => ({ bytes: Buffer.from(`${topic}/`) }))
+    const { commands, later, deadLetters } = this.#options.settings.topics
+    const needles = [...commands, later].map(topic => ({ bytes: Buffer.from(`${topic}/`) }))
     await this.#searchAll(
       this.#partsFrom(this.#tps(deadLetters), this.#options.since),
       needles,

@@ -21,6 +21,8 @@ export interface Loaded {
   strays: ReadonlyMap<string, number>
   /** Nothing of the partition is before it on the table. */
   low: number
+  /** Where commands waited on another table, which the last owner had; null if none did. */
+  replaced: { partition: number; low: number } | null
 }
 
 export interface LoadOptions {
@@ -37,8 +39,9 @@ export async function load(session: Session, { table, rows: all, clock }: LoadOp
   // what is remembered of another table says nothing of this one
   const [of, ...memo] = session.memo?.split(':') ?? []
   const [known, from] = of === identity ? memo : []
-  if (of !== undefined && of !== identity && memo[0] !== nothing) table.tellReplaced(session)
-  if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0 }
+  const waitedElsewhere = of !== undefined && of !== identity && memo[0] !== nothing
+  const replaced = waitedElsewhere ? { partition: Number(memo[0]), low: Number(memo[1]) } : null
+  if (known === nothing) return { rows, identity, partition: usual, strays: new Map(), low: 0, replaced }
   const low = Number(from ?? 0)
   let partition = known === undefined ? null : Number(known)
   const strays = new Map<string, number>()
@@ -60,5 +63,5 @@ export async function load(session: Session, { table, rows: all, clock }: LoadOp
     throw error
   }
   if (damagedAt >= 0) rows.doubt(damagedAt, clock.now() + skewMs)
-  return { rows, identity, partition: partition ?? usual, strays, low }
+  return { rows, identity, partition: partition ?? usual, strays, low, replaced }
 }

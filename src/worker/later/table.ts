@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
+import { KeyedTopic } from '../../bus/keyed-topic.ts'
 import type { Bus, BusRecord, OutgoingRecord, TopicPartition, Unreadable } from '../../bus/port.ts'
+import type { Clock } from '../../clock.ts'
 import { type LaterEntry, readLater } from '../../records/later.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 
@@ -8,10 +9,9 @@ import type { Telemetry } from '../../telemetry/events.ts'
 export type TakeEntry = (entry: LaterEntry | null, place: { partition: number; offset: number }) => void
 
 export interface LaterTableOptions {
-  bus: Pick<Bus, 'follow' | 'recordsAt' | 'partitions' | 'search' | 'lookAt'>
+  bus: Pick<Bus, 'follow' | 'recordsAt' | 'search' | 'lookAt' | 'firstTimes'>
   topic: string
-  /** Number of its partitions, as far as known. */
-  partitions: number
+  clock: Clock
   telemetry: Telemetry
 }
 
@@ -29,31 +29,31 @@ const pieceBytes = 512 * 1024
 export class LaterTable {
   readonly topic: string
   readonly #bus: LaterTableOptions['bus']
-  readonly #partitions: number
+  readonly #looks: KeyedTopic
   readonly #telemetry: Telemetry
   /** Who waits to read a partition; it is read once for all who came before. */
   readonly #waiting = new Map<number, Reader[]>()
 
-  constructor({ bus, topic, partitions, telemetry }: LaterTableOptions) {
+  constructor({ bus, topic, clock, telemetry }: LaterTableOptions) {
     this.#bus = bus
     this.topic = topic
-    this.#partitions = partitions
+    this.#looks = new KeyedTopic(bus, topic, clock)
     this.#telemetry = telemetry
   }
 
-  /** Names the topic among those of other names, and those of the same name that were deleted: offsets are of one of them. */
-  async identity(): Promise<string> {
-    const look = await this.#bus.lookAt(this.topic)
-    if (!look)
-      throw new Error(
-        `${this.topic}: no such topic, or no right to see it. Create it (busgate topics create), or grant Describe.`,
-      )
-    return hash('sha256', `${this.topic}\n${look.id}`).slice(0, 16)
+  /**
+   * Names the topic among those of other names, and those of the same name that were deleted: offsets are of one of them.
+   * @param maxAgeMs how old the answer may be
+   * @throws Error when the topic does not exist, or cannot be looked up now
+   */
+  async identity(maxAgeMs?: number): Promise<string> {
+    await this.#looks.look(maxAgeMs)
+    return hash('sha256', `${this.topic}\n${this.#looks.id}`).slice(0, 16)
   }
 
-  /** Where a command partition's commands wait if it has none yet. */
+  /** Where a command partition's commands wait if it has none yet. Call `identity` before. */
   partitionFor({ partition }: TopicPartition): number {
-    return partition % this.#partitions
+    return partition % this.#looks.partitions
   }
 
   /**
@@ -63,14 +63,9 @@ export class LaterTable {
    * @throws Error when the table cannot be read
    */
   async read(tp: TopicPartition, partition: number | null, from: number, take: TakeEntry): Promise<void> {
-    const all = partition === null ? await this.#all() : [partition]
+    if (partition === null) await this.#looks.look() // some may have been added
+    const all = partition === null ? Array.from({ length: this.#looks.partitions }, (_, i) => i) : [partition]
     await Promise.all(all.map(one => this.#ask(one, { tp, from, take, done: Promise.withResolvers() })))
-  }
-
-  /** Some may have been added since. */
-  async #all(): Promise<number[]> {
-    const counts = await partitionsOf(this.#bus, [this.topic])
-    return allPartitions(this.topic, counts.get(this.topic)!).map(({ partition }) => partition)
   }
 
   /** Reads records at these offsets. @param offsets in ascending order */
@@ -126,16 +121,6 @@ export class LaterTable {
     } finally {
       await follower.close()
     }
-  }
-
-  /** Tells that commands of this partition waited on another table, by what its last owner says. */
-  tellReplaced({ topic, partition }: TopicPartition): void {
-    this.#telemetry.emit('bus.log', {
-      level: 'error',
-      message:
-        `Commands of ${topic}/${partition} waited on another topic than ${this.topic} as it is now: they are not sent and have no ` +
-        'result. If it was renamed, name it in topics.later again; if it was made anew, write them again.',
-    })
   }
 
   #tellDamage(partition: number, { message }: Unreadable): void {

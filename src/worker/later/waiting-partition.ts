@@ -1,12 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, Session } from '../../bus/port.ts'
+import type {
+  BusRecord,
+  LostRange,
+  OutgoingRecord,
+  Place,
+  RecordHeaders,
+  Session,
+  TopicPartition,
+} from '../../bus/port.ts'
 import { noTime } from '../../bus/record-time.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { withdrawalText } from '../../control/change.ts'
 import type { Controls } from '../../control/controls.ts'
 import { isSendType } from '../../protocol/index.ts'
 import { hookedByType } from '../../records/command.ts'
-import { deadLetter } from '../../records/dead-letter.ts'
+import { announceLetters, deadLetter } from '../../records/dead-letter.ts'
 import {
   copyOf,
   keyText,
@@ -52,11 +60,17 @@ const rowsAtOnce = 4_096
 const lookMs = 1_000
 /** Pause after a read that brought nothing: the table cannot be read, or not to its end yet. */
 const retryMs = 100
+/** How often it is looked whether the table was made anew. */
+const identityMs = 10_000
 /** How often the offset is computed from which on the next owner must read. */
 const lowMs = 10_000
 const lostText =
   'it waited on the table of later commands, and its record there, or the copy that was to be sent, is gone: nobody can tell ' +
   'whether it was sent'
+const replacedText = 'it waited on the table of later commands, which was deleted: it is not sent'
+const elsewhereText = (table: string, { topic, partition }: TopicPartition) =>
+  `commands of ${topic}/${partition} waited here, on another topic than ${table} as it is now: they are not sent. If it was ` +
+  'renamed, name it in topics.later again; if it was made anew, write them again'
 const omittedText = 'the command is too large to wait: raise max.message.bytes of the topic of later commands'
 const omittedCopyText = (topic: string) =>
   `the command, which has waited, is too large for a copy of it on ${topic}: raise max.message.bytes of that topic`
@@ -64,6 +78,12 @@ const omittedCopyText = (topic: string) =>
 const invalid = (error: string): ResultDetails => ({
   ...{ outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error },
 })
+
+/** What the table says of a command that waits. */
+interface Found {
+  entry: Exclude<LaterEntry, { state: 'over' }>
+  record: BusRecord
+}
 
 /** A command that ends without being sent, and the headers of its record. */
 interface Waited {
@@ -82,11 +102,11 @@ export class WaitingPartition {
   readonly #rows: WaitingRows
   readonly copies: Copies
   /** Partition of the table. */
-  readonly #partition: number
+  #partition: number
   /** Of the table when it was read. */
-  readonly #identity: string
+  #identity: string
   /** Keys that are on another partition of the table, as after the restore of a backup. */
-  readonly #strays: ReadonlyMap<string, number>
+  #strays: ReadonlyMap<string, number>
   /** Nothing of this partition is before it on the table. */
   #low: number
   #lowAt: number
@@ -100,6 +120,11 @@ export class WaitingPartition {
   #isWorking = false
   #isEnding = false
   #isEndingAgain = false
+  /** Set while it is found out what waits on a table that was made anew: rows that wait there. */
+  #here: Set<Row> | null = null
+  /** Dead letters of the next commit. */
+  #letters: Place[] = []
+  readonly #replaced: Loaded['replaced']
   #cancelTimer = () => {}
   /** Called with ids that were not used. */
   onUnused: (account: string, id: bigint, offsets: readonly number[]) => void = () => {}
@@ -112,6 +137,7 @@ export class WaitingPartition {
     this.#identity = loaded.identity
     this.#strays = loaded.strays
     this.#low = loaded.low
+    this.#replaced = loaded.replaced
     this.#lowAt = options.clock.monotonic()
     this.copies = new Copies(session, loaded.rows)
   }
@@ -124,6 +150,7 @@ export class WaitingPartition {
   /** Begins to release what is due. */
   begin(): void {
     this.#remember()
+    if (this.#replaced) this.#session.add([this.#elsewhereLetter(this.#replaced)])
     this.controlsChanged(false)
   }
 
@@ -183,6 +210,7 @@ export class WaitingPartition {
     if (!this.#unwritten.delete(text)) this.#checked.delete(text)
     this.#unwrittenCount--
     const row = this.#rows.add(one.key, one.facts, at)
+    this.#here?.add(row)
     if (at < this.#low) this.#lower(at)
     const { names } = this.#options
     if (names.isWithdrawn(row)) this.#endWithdrawnSoon()
@@ -220,7 +248,7 @@ export class WaitingPartition {
       this.copies.within(first, last).flatMap(([offset, copy]) => {
         this.copies.remove(offset, copy)
         this.#rows.finish(copy.row)
-        return [this.#letter(copy.key, copy.facts.timestamp, kind !== 'unsent'), this.#tombstone(copy.key)]
+        return [this.#letter(copy.key, copy.facts.timestamp, lostText, kind !== 'unsent'), this.#tombstone(copy.key)]
       }),
     )
   }
@@ -265,6 +293,11 @@ export class WaitingPartition {
     if (this.#isWorking || !session.open) return
     this.#isWorking = true
     const { clock, names } = this.#options
+    await this.#endReplaced(identityMs)
+    if (!session.open) {
+      this.#isWorking = false
+      return
+    }
     this.#endMissing()
     this.#raiseLow()
     const areMore = this.#rows.sort(clock.now(), names.isPaused)
@@ -291,14 +324,19 @@ export class WaitingPartition {
   async #release(taken: readonly Row[]): Promise<boolean> {
     const { found, readable } = await this.#read(taken)
     const session = this.#session
+    const entries = taken.map(row => this.#entryOf(row, found.get(this.#rows.offsetOf(row))))
+    if (entries.includes(null) && (await this.#endReplaced())) {
+      for (const row of taken) this.#rows.putBack(row)
+      return false
+    }
     if (!session.alive) return false
     const counts = new ResultCounts()
     const records: OutgoingRecord[] = []
     let isDone = false
-    for (const row of taken) {
+    for (const [i, row] of taken.entries()) {
       const at = this.#rows.offsetOf(row)
       if (session.open && this.#rows.isWaiting(row) && (found.has(at) || at < readable(row))) {
-        records.push(...this.#ended(row, found.get(at), counts))
+        records.push(...this.#ended(row, entries[i]!, counts))
         isDone = true
       }
       if (!this.#rows.isReleased(row)) this.#rows.putBack(row)
@@ -311,15 +349,13 @@ export class WaitingPartition {
   }
 
   /** What becomes of a command that is due. */
-  #ended(row: Row, record: BusRecord | undefined, counts: ResultCounts): OutgoingRecord[] {
+  #ended(row: Row, found: Found | null, counts: ResultCounts): OutgoingRecord[] {
     const key = this.#rows.keyOf(row)
-    const entry = record && readLater(record)
-    const isThere =
-      entry && keyText(entry.key) === keyText(key) && (entry.state === 'waits' || entry.state === 'omitted')
-    if (!isThere) {
-      const letter = this.#letter(key, noTime, true)
+    if (!found) {
+      const letter = this.#letter(key, noTime, lostText, true)
       return [letter, this.#finish(row, key)]
     }
+    const { entry, record } = found
     const facts = { ...entry.facts, copy: randomUUID() }
     const withdrawn = this.#withdrawal(key, facts)
     if (withdrawn) return this.#result(row, { key, facts, headers: record.headers }, withdrawn, counts)
@@ -329,6 +365,13 @@ export class WaitingPartition {
     this.#rows.release(row, facts.copy)
     const mark = releasedRecord(this.#placeOf(key), key, facts)
     return [whenWritten(mark, at => this.#rows.moved(key, at)), copyOf(key, facts, record)]
+  }
+
+  /** What the table says of a row that waits; null if the record at its offset is another one. */
+  #entryOf(row: Row, record: BusRecord | undefined): Found | null {
+    const entry = record && readLater(record)
+    if (!entry || keyText(entry.key) !== keyText(this.#rows.keyOf(row))) return null
+    return entry.state === 'waits' || entry.state === 'omitted' ? { entry, record } : null
   }
 
   #withdrawal({ id }: LaterKey, facts: LaterFacts): ResultDetails | null {
@@ -382,6 +425,55 @@ export class WaitingPartition {
     return { found, readable: (row: Row) => ends.get(this.#partitionOf(this.#rows.keyOf(row))) ?? 0 }
   }
 
+  /**
+   * If the table was made anew, ends what does not wait on it any more.
+   * @param maxAgeMs how old the look at the table may be
+   * @returns whether it was, or nobody can tell now
+   */
+  async #endReplaced(maxAgeMs?: number): Promise<boolean> {
+    const { table } = this.#options
+    const session = this.#session
+    const identity = await table.identity(maxAgeMs).catch(() => null)
+    if (identity === this.#identity) return false
+    if (identity === null || !session.open) return true
+    const here = new Set<Row>()
+    this.#here = here
+    const partition = table.partitionFor(session)
+    const strays = new Map<string, number>()
+    const take = (entry: LaterEntry | null, place: { partition: number }) => {
+      const row = entry ? this.#rows.find(entry.key) : -1
+      if (!entry || row < 0) return
+      here.add(row)
+      if (place.partition !== partition) strays.set(keyText(entry.key), place.partition)
+    }
+    const isRead = await table.read(session, null, 0, take).then(
+      () => true,
+      () => false,
+    )
+    if (isRead) {
+      this.#strays = strays
+      for (const rows of this.#rows.matching(row => !here.has(row))) {
+        for (let from = 0; from < rows.length && session.open; from += endedAtOnce) {
+          const gone = rows.slice(from, from + endedAtOnce).filter(row => this.#rows.isWaiting(row))
+          session.add(gone.flatMap(row => this.#endGone(row)))
+          await session.committed()
+        }
+        if (!session.alive) return true
+      }
+    }
+    this.#here = null
+    if (!isRead || !session.open) return true
+    this.#identity = identity
+    this.#partition = partition
+    this.#lower(0)
+    return true
+  }
+
+  #endGone(row: Row): OutgoingRecord[] {
+    const key = this.#rows.keyOf(row)
+    return [this.#letter(key, noTime, replacedText, false), this.#finish(row, key)]
+  }
+
   /** Ends rows whose copy is not on the log. */
   #endMissing(): void {
     const missing = this.copies.takeMissing(endedAtOnce)
@@ -389,7 +481,7 @@ export class WaitingPartition {
     this.#session.add(
       missing.flatMap(({ row, isPast }) => {
         const key = this.#rows.keyOf(row)
-        const letter = isPast ? [] : [this.#letter(key, noTime, true)]
+        const letter = isPast ? [] : [this.#letter(key, noTime, lostText, true)]
         return [...letter, this.#finish(row, key)]
       }),
     )
@@ -451,11 +543,34 @@ export class WaitingPartition {
     return this.#result(row, { key: entry.key, facts: entry.facts, headers: record.headers }, withdrawn, counts)
   }
 
-  #letter(key: LaterKey, timestamp: number, perhapsSent: boolean): OutgoingRecord {
-    const { topic, partition, offset } = key
-    const record = { offset, timestamp, key: Buffer.from(String(key.id)), value: null, headers: {} }
-    const reason = { code: 'RECORDS_DELETED', message: lostText, perhapsSent } as const
+  #letter(key: LaterKey, timestamp: number, message: string, perhapsSent: boolean): OutgoingRecord {
+    return this.#letterOf(key, { timestamp, key: Buffer.from(String(key.id)) }, message, perhapsSent)
+  }
+
+  /** Tells of commands that waited on another table: which ones, only that table knew. */
+  #elsewhereLetter({ partition, low }: { partition: number; low: number }): OutgoingRecord {
+    const { topic } = this.#options.table
+    const message = elsewhereText(topic, this.#session)
+    return this.#letterOf({ topic, partition, offset: low }, { timestamp: noTime, key: null }, message, false)
+  }
+
+  #letterOf(
+    { topic, partition, offset }: Place,
+    own: Pick<BusRecord, 'timestamp' | 'key'>,
+    message: string,
+    perhapsSent: boolean,
+  ): OutgoingRecord {
+    const record = { ...own, offset, value: null, headers: {} }
+    const reason = { code: 'RECORDS_DELETED', message, perhapsSent } as const
+    if (this.#letters.length === 0) queueMicrotask(() => this.#announceLetters())
+    this.#letters.push({ topic, partition, offset })
     return deadLetter(this.#options.deadLetterTopic, { topic, partition, record }, reason)
+  }
+
+  #announceLetters(): void {
+    const [first, ...others] = this.#letters.splice(0)
+    const published = { stage: 'decode', code: 'RECORDS_DELETED', count: 1 + others.length, first: first! } as const
+    announceLetters(this.#session, [published], this.#options.telemetry)
   }
 
   get #place() {
@@ -484,6 +599,7 @@ export class WaitingPartition {
   /** The table was made anew meanwhile. */
   #lower(at: number): void {
     this.#low = at
+    this.#lowSteps = null // it saw offsets of the table as it was
     this.#remember()
   }
 

@@ -73,8 +73,11 @@ async function takeIn(kind: (typeof kinds)[number], record: Partial<BusRecord>) 
   const writeResult = (_: unknown, __: unknown, { outcome }: { outcome: string }) => recordTo('results', outcome)
   const ready: Pending[] = []
   const controls = new Controls(loadSettings({ env: {} }), clock)
-  const bus = { lookAt: async () => ({ id: '1', partitions: 1, leaderless: [] }) } as unknown as Bus
-  const table = new LaterTable({ bus, topic: 'later', partitions: 1, telemetry })
+  const bus = {
+    lookAt: async () => ({ id: '1', partitions: 1, leaderless: [] }),
+    firstTimes: async () => [null],
+  } as unknown as Bus
+  const table = new LaterTable({ bus, topic: 'later', clock, telemetry })
   Object.assign(session, { memo: `${await table.identity()}:-` })
   const later = new Later({
     table,
