@@ -3,26 +3,14 @@ import { type Clock, skewMs } from '../../clock.ts'
 import { keyText, type LaterEntry } from '../../records/later.ts'
 import type { Rows } from './rows.ts'
 import type { LaterTable } from './table.ts'
+import { nothing, type Placement } from './table-place.ts'
 import { WaitingRows } from './waiting-rows.ts'
 
-/** What is remembered while nothing waits. */
-const nothing = '-'
-
-/** What an owner tells the next one: which table, and where to begin to read it. @param from null if nothing waits */
-export const memoOf = (identity: string, from: { partition: number; low: number } | null): string =>
-  `${identity}:${from ? `${from.partition}:${from.low}` : nothing}`
-
 /** What waits of one partition, and where on the table. */
-export interface Loaded {
+export interface Loaded extends Placement {
   rows: WaitingRows
-  partition: number
-  identity: string
-  /** Keys that are on another partition of the table, as after the restore of a backup. */
-  strays: ReadonlyMap<string, number>
-  /** Nothing of the partition is before it on the table. */
-  low: number
   /** Where commands waited on another table, which the last owner had; null if none did. */
-  replaced: { partition: number; low: number } | null
+  replaced: Pick<Placement, 'partition' | 'low'> | null
 }
 
 export interface LoadOptions {

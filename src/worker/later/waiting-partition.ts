@@ -1,20 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type {
-  BusRecord,
-  LostRange,
-  OutgoingRecord,
-  Place,
-  RecordHeaders,
-  Session,
-  TopicPartition,
-} from '../../bus/port.ts'
-import { noTime } from '../../bus/record-time.ts'
+import type { BusRecord, LostRange, OutgoingRecord, RecordHeaders, Session } from '../../bus/port.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { withdrawalText } from '../../control/change.ts'
 import type { Controls } from '../../control/controls.ts'
 import { isSendType } from '../../protocol/index.ts'
 import { hookedByType } from '../../records/command.ts'
-import { announceLetters, deadLetter } from '../../records/dead-letter.ts'
 import {
   copyOf,
   keyText,
@@ -31,10 +21,12 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import { traceOf } from '../../telemetry/trace.ts'
 import { ResultCounts } from '../result-counts.ts'
 import { Copies, type Copy } from './copies.ts'
-import { type Loaded, load, memoOf } from './load.ts'
+import { type Loaded, load } from './load.ts'
+import { LostCommands } from './lost-commands.ts'
 import type { ControlNames } from './names.ts'
 import type { Row, Rows } from './rows.ts'
 import { type LaterTable, whenWritten } from './table.ts'
+import { TablePlace } from './table-place.ts'
 import type { WaitingRows } from './waiting-rows.ts'
 
 export interface WaitingOptions {
@@ -62,15 +54,6 @@ const lookMs = 1_000
 const retryMs = 100
 /** How often it is looked whether the table was made anew. */
 const identityMs = 10_000
-/** How often the offset is computed from which on the next owner must read. */
-const lowMs = 10_000
-const lostText =
-  'it waited on the table of later commands, and its record there, or the copy that was to be sent, is gone: nobody can tell ' +
-  'whether it was sent'
-const replacedText = 'it waited on the table of later commands, which was deleted: it is not sent'
-const elsewhereText = (table: string, { topic, partition }: TopicPartition) =>
-  `commands of ${topic}/${partition} waited here, on another topic than ${table} as it is now: they are not sent. If it was ` +
-  'renamed, name it in topics.later again; if it was made anew, write them again'
 const omittedText = 'the command is too large to wait: raise max.message.bytes of the topic of later commands'
 const omittedCopyText = (topic: string) =>
   `the command, which has waited, is too large for a copy of it on ${topic}: raise max.message.bytes of that topic`
@@ -101,29 +84,17 @@ export class WaitingPartition {
   readonly #options: WaitingOptions
   readonly #rows: WaitingRows
   readonly copies: Copies
-  /** Partition of the table. */
-  #partition: number
-  /** Of the table when it was read. */
-  #identity: string
-  /** Keys that are on another partition of the table, as after the restore of a backup. */
-  #strays: ReadonlyMap<string, number>
-  /** Nothing of this partition is before it on the table. */
-  #low: number
-  #lowAt: number
-  /** A computation of it that is under way. */
-  #lowSteps: { steps: Iterator<number, void>; low: number } | null = null
+  readonly #place: TablePlace
+  readonly #lost: LostCommands
   /** Records whose offset on the table is not known yet. */
   #unwritten = new Map<string, { key: LaterKey; facts: LaterFacts }>()
   /** Those of them of which a commit is under way. */
   readonly #checked = new Map<string, { key: LaterKey; facts: LaterFacts }>()
-  #unwrittenCount = 0
   #isWorking = false
   #isEnding = false
   #isEndingAgain = false
   /** Set while it is found out what waits on a table that was made anew: rows that wait there. */
   #here: Set<Row> | null = null
-  /** Dead letters of the next commit. */
-  #letters: Place[] = []
   readonly #replaced: Loaded['replaced']
   #cancelTimer = () => {}
   /** Called with ids that were not used. */
@@ -133,12 +104,9 @@ export class WaitingPartition {
     this.#session = session
     this.#options = options
     this.#rows = loaded.rows
-    this.#partition = loaded.partition
-    this.#identity = loaded.identity
-    this.#strays = loaded.strays
-    this.#low = loaded.low
+    this.#place = new TablePlace(session, loaded.rows, options.clock, options.table.topic, loaded)
+    this.#lost = new LostCommands(session, options.deadLetterTopic, options.telemetry)
     this.#replaced = loaded.replaced
-    this.#lowAt = options.clock.monotonic()
     this.copies = new Copies(session, loaded.rows)
   }
 
@@ -149,8 +117,8 @@ export class WaitingPartition {
 
   /** Begins to release what is due. */
   begin(): void {
-    this.#remember()
-    if (this.#replaced) this.#session.add([this.#elsewhereLetter(this.#replaced)])
+    this.#place.remember()
+    if (this.#replaced) this.#session.add([this.#lost.elsewhere(this.#options.table.topic, this.#replaced)])
     this.controlsChanged(false)
   }
 
@@ -187,7 +155,7 @@ export class WaitingPartition {
       if (this.copies.at(offset) !== copy) return // the log lost it
       this.copies.remove(offset, copy)
       this.#rows.finish(copy.row)
-      this.#remember()
+      this.#place.remember()
       this.#workSoon()
     })
   }
@@ -198,20 +166,20 @@ export class WaitingPartition {
     const text = keyText(key)
     if (this.#unwritten.size === 0) queueMicrotask(() => this.#contained(() => this.#check()))
     this.#unwritten.set(text, { key, facts })
-    this.#unwrittenCount++
+    this.#place.unwritten++
     const written = (at: number) => this.#written(text, at)
-    this.#session.settle(offset, [whenWritten(waitingRecord(this.#place, key, facts, origin), written)])
-    this.#remember()
+    this.#session.settle(offset, [whenWritten(waitingRecord(this.#place.own, key, facts, origin), written)])
+    this.#place.remember()
   }
 
   #written(text: string, at: number): void {
     const one = this.#unwritten.get(text) ?? this.#checked.get(text)
     if (!one || !this.#session.alive) return
     if (!this.#unwritten.delete(text)) this.#checked.delete(text)
-    this.#unwrittenCount--
+    this.#place.unwritten--
     const row = this.#rows.add(one.key, one.facts, at)
     this.#here?.add(row)
-    if (at < this.#low) this.#lower(at)
+    this.#place.written(at)
     const { names } = this.#options
     if (names.isWithdrawn(row)) this.#endWithdrawnSoon()
     this.#workSoon()
@@ -231,7 +199,8 @@ export class WaitingPartition {
       if (text !== null && missing.has(text)) last.set(text, offset)
     }
     for (;;) {
-      const read = await this.#options.table.read(this.#session, this.#partition, this.#low, take).then(
+      const { own, low } = this.#place
+      const read = await this.#options.table.read(this.#session, own.partition, low, take).then(
         () => true,
         () => false,
       )
@@ -248,7 +217,7 @@ export class WaitingPartition {
       this.copies.within(first, last).flatMap(([offset, copy]) => {
         this.copies.remove(offset, copy)
         this.#rows.finish(copy.row)
-        return [this.#letter(copy.key, copy.facts.timestamp, lostText, kind !== 'unsent'), this.#tombstone(copy.key)]
+        return [this.#lost.gone(copy.key, kind !== 'unsent', copy.facts.timestamp), this.#tombstone(copy.key)]
       }),
     )
   }
@@ -299,7 +268,7 @@ export class WaitingPartition {
       return
     }
     this.#endMissing()
-    this.#raiseLow()
+    this.#place.raise()
     const areMore = this.#rows.sort(clock.now(), names.isPaused)
     const room = Math.min(releasedAtOnce, mostReleased - this.#rows.released)
     // only when all that is due is in the table's order, most of what is read is wanted
@@ -352,8 +321,7 @@ export class WaitingPartition {
   #ended(row: Row, found: Found | null, counts: ResultCounts): OutgoingRecord[] {
     const key = this.#rows.keyOf(row)
     if (!found) {
-      const letter = this.#letter(key, noTime, lostText, true)
-      return [letter, this.#finish(row, key)]
+      return [this.#lost.gone(key, true), this.#finish(row, key)]
     }
     const { entry, record } = found
     const facts = { ...entry.facts, copy: randomUUID() }
@@ -363,7 +331,7 @@ export class WaitingPartition {
       return this.#result(row, { key, facts, headers: record.headers }, invalid(omittedText), counts)
     }
     this.#rows.release(row, facts.copy)
-    const mark = releasedRecord(this.#placeOf(key), key, facts)
+    const mark = releasedRecord(this.#place.of(key), key, facts)
     return [whenWritten(mark, at => this.#rows.moved(key, at)), copyOf(key, facts, record)]
   }
 
@@ -407,7 +375,7 @@ export class WaitingPartition {
 
   #finish(row: Row, key: LaterKey): OutgoingRecord {
     this.#rows.finish(row)
-    this.#remember()
+    this.#place.remember()
     return this.#tombstone(key)
   }
 
@@ -416,13 +384,13 @@ export class WaitingPartition {
     const { table } = this.#options
     const found = new Map<number, BusRecord>()
     const ends = new Map<number, number>()
-    for (const [partition, own] of Map.groupBy(rows, row => this.#partitionOf(this.#rows.keyOf(row)))) {
+    for (const [partition, own] of Map.groupBy(rows, row => this.#place.of(this.#rows.keyOf(row)).partition)) {
       const offsets = own.map(row => this.#rows.offsetOf(row))
       const read = await table.recordsAt(partition, offsets).catch(() => ({ records: [], readable: 0 }))
       ends.set(partition, read.readable)
       for (const record of read.records) found.set(record.offset, record)
     }
-    return { found, readable: (row: Row) => ends.get(this.#partitionOf(this.#rows.keyOf(row))) ?? 0 }
+    return { found, readable: (row: Row) => ends.get(this.#place.of(this.#rows.keyOf(row)).partition) ?? 0 }
   }
 
   /**
@@ -434,7 +402,7 @@ export class WaitingPartition {
     const { table } = this.#options
     const session = this.#session
     const identity = await table.identity(maxAgeMs).catch(() => null)
-    if (identity === this.#identity) return false
+    if (identity === this.#place.identity) return false
     if (identity === null || !session.open) return true
     const here = new Set<Row>()
     this.#here = here
@@ -451,7 +419,6 @@ export class WaitingPartition {
       () => false,
     )
     if (isRead) {
-      this.#strays = strays
       for (const rows of this.#rows.matching(row => !here.has(row))) {
         for (let from = 0; from < rows.length && session.open; from += endedAtOnce) {
           const gone = rows.slice(from, from + endedAtOnce).filter(row => this.#rows.isWaiting(row))
@@ -463,15 +430,13 @@ export class WaitingPartition {
     }
     this.#here = null
     if (!isRead || !session.open) return true
-    this.#identity = identity
-    this.#partition = partition
-    this.#lower(0)
+    this.#place.move({ identity, partition, strays, low: 0 })
     return true
   }
 
   #endGone(row: Row): OutgoingRecord[] {
     const key = this.#rows.keyOf(row)
-    return [this.#letter(key, noTime, replacedText, false), this.#finish(row, key)]
+    return [this.#lost.replaced(key), this.#finish(row, key)]
   }
 
   /** Ends rows whose copy is not on the log. */
@@ -481,7 +446,7 @@ export class WaitingPartition {
     this.#session.add(
       missing.flatMap(({ row, isPast }) => {
         const key = this.#rows.keyOf(row)
-        const letter = isPast ? [] : [this.#letter(key, noTime, lostText, true)]
+        const letter = isPast ? [] : [this.#lost.gone(key, true)]
         return [...letter, this.#finish(row, key)]
       }),
     )
@@ -510,7 +475,7 @@ export class WaitingPartition {
     const wanted = new Map<number, number[]>()
     for (const rows of this.#rows.matching(names.isWithdrawn)) {
       for (const row of rows) {
-        const partition = this.#partitionOf(this.#rows.keyOf(row))
+        const partition = this.#place.of(this.#rows.keyOf(row)).partition
         const offsets = wanted.get(partition) ?? []
         wanted.set(partition, offsets)
         offsets.push(this.#rows.offsetOf(row))
@@ -543,82 +508,7 @@ export class WaitingPartition {
     return this.#result(row, { key: entry.key, facts: entry.facts, headers: record.headers }, withdrawn, counts)
   }
 
-  #letter(key: LaterKey, timestamp: number, message: string, perhapsSent: boolean): OutgoingRecord {
-    return this.#letterOf(key, { timestamp, key: Buffer.from(String(key.id)) }, message, perhapsSent)
-  }
-
-  /** Tells of commands that waited on another table: which ones, only that table knew. */
-  #elsewhereLetter({ partition, low }: { partition: number; low: number }): OutgoingRecord {
-    const { topic } = this.#options.table
-    const message = elsewhereText(topic, this.#session)
-    return this.#letterOf({ topic, partition, offset: low }, { timestamp: noTime, key: null }, message, false)
-  }
-
-  #letterOf(
-    { topic, partition, offset }: Place,
-    own: Pick<BusRecord, 'timestamp' | 'key'>,
-    message: string,
-    perhapsSent: boolean,
-  ): OutgoingRecord {
-    const record = { ...own, offset, value: null, headers: {} }
-    const reason = { code: 'RECORDS_DELETED', message, perhapsSent } as const
-    if (this.#letters.length === 0) queueMicrotask(() => this.#announceLetters())
-    this.#letters.push({ topic, partition, offset })
-    return deadLetter(this.#options.deadLetterTopic, { topic, partition, record }, reason)
-  }
-
-  #announceLetters(): void {
-    const [first, ...others] = this.#letters.splice(0)
-    const published = { stage: 'decode', code: 'RECORDS_DELETED', count: 1 + others.length, first: first! } as const
-    announceLetters(this.#session, [published], this.#options.telemetry)
-  }
-
-  get #place() {
-    return { topic: this.#options.table.topic, partition: this.#partition }
-  }
-
-  #partitionOf(key: LaterKey): number {
-    return (this.#strays.size > 0 ? this.#strays.get(keyText(key)) : undefined) ?? this.#partition
-  }
-
-  #placeOf(key: LaterKey) {
-    return { topic: this.#options.table.topic, partition: this.#partitionOf(key) }
-  }
-
   #tombstone(key: LaterKey): OutgoingRecord {
-    return tombstone(this.#placeOf(key), key)
-  }
-
-  /** Tells the next owner where to begin to read the table; it is committed with the change itself. */
-  #remember(): void {
-    if (this.#strays.size > 0) return // the next owner reads everything again
-    const isEmpty = this.#rows.size === 0 && this.#unwrittenCount === 0
-    this.#session.remember(memoOf(this.#identity, isEmpty ? null : { partition: this.#partition, low: this.#low }))
-  }
-
-  /** The table was made anew meanwhile. */
-  #lower(at: number): void {
-    this.#low = at
-    this.#lowSteps = null // it saw offsets of the table as it was
-    this.#remember()
-  }
-
-  #raiseLow(): void {
-    const now = this.#options.clock.monotonic()
-    if (now < this.#lowAt + lowMs) return
-    if (this.#rows.size === 0 || this.#unwrittenCount > 0) {
-      this.#lowSteps = null
-      return
-    }
-    this.#lowSteps ??= { steps: this.#rows.lowSteps(), low: Number.POSITIVE_INFINITY }
-    const { value, done } = this.#lowSteps.steps.next()
-    if (!done) {
-      this.#lowSteps.low = Math.min(this.#lowSteps.low, value)
-      return
-    }
-    if (Number.isFinite(this.#lowSteps.low)) this.#low = Math.max(this.#low, this.#lowSteps.low)
-    this.#lowSteps = null
-    this.#lowAt = now
-    this.#remember()
+    return tombstone(this.#place.of(key), key)
   }
 }

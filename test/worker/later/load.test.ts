@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Session } from '../../../src/bus/port.ts'
 import type { LaterEntry, LaterFacts } from '../../../src/records/later.ts'
-import { load, memoOf } from '../../../src/worker/later/load.ts'
+import { load } from '../../../src/worker/later/load.ts'
 import { Rows } from '../../../src/worker/later/rows.ts'
 import type { LaterTable, TakeEntry } from '../../../src/worker/later/table.ts'
+import { memoOf } from '../../../src/worker/later/table-place.ts'
 import { ManualClock } from '../../support/clock.ts'
 
 const facts: LaterFacts = {
