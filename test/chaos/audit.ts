@@ -108,6 +108,11 @@ export class Audit {
     return this.#finals[index]! > 0
   }
 
+  /** Whether it has a final result, or ended otherwise. */
+  hasEnded(index: number): boolean {
+    return this.hasFinal(index) || this.#endedOtherwise.has(index)
+  }
+
   /** Whether it has no final result although it is in doubt. */
   isInDoubt(index: number): boolean {
     return this.#doubted[index] === 1 && !this.hasFinal(index) && !this.#endedOtherwise.has(index)

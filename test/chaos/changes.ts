@@ -34,6 +34,8 @@ export const shop = { name: 'shop', key: 'shop-key' }
 const patienceMs = 60_000
 /** Longer than a worker waits before it tells that the topic of doubts is another one. */
 const lostDoubtsMs = 13_000
+/** The same for the topic of commands that wait. */
+const lostLaterMs = 15_000
 /** Longer than the clocks of two processes differ. */
 const skewMs = 20_000
 
@@ -83,6 +85,13 @@ export const remakeDoubts: Change = async scene => {
   await openDoubts(scene)
   await remake(scene, scene.stage.settings.topics.doubts)
   await pause(lostDoubtsMs)
+}
+
+/** Deletes the table of commands that wait, and creates it anew: its living owners tell of each of them. */
+export const remakeLater: Change = async scene => {
+  await untilSettled(scene)
+  await remake(scene, scene.stage.settings.topics.later)
+  await pause(lostLaterMs)
 }
 
 /** Deletes the topic of statuses while callbacks may prove doubts, and creates it anew. */
@@ -256,8 +265,10 @@ async function remake(scene: ShapeScene, topic: string): Promise<void> {
   await admin.deleteTopics({ topics: [topic] })
   await pause(between(scene, 0, 4000))
   const numPartitions = before!.partitions
+  const configEntries = topic === stage.settings.topics.later ? [{ name: 'cleanup.policy', value: 'compact' }] : []
+  const topics = [{ topic, numPartitions, configEntries }]
   await until('the topic is created again', async () => {
-    await admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: false }).catch(() => {})
+    await admin.createTopics({ topics, waitForLeaders: false }).catch(() => {})
     const now = await stage.bus.lookAt(topic)
     return now !== null && now.id !== before!.id && now.leaderless.length === 0
   })

@@ -39,6 +39,11 @@ export class Load {
     return this.#accounts.get(index) ?? 'default'
   }
 
+  /** Whether the command waits for its time. */
+  waits(index: number): boolean {
+    return Boolean(this.#vary(index).notBefore)
+  }
+
   async produce(stage: Stage): Promise<void> {
     const { commands, rate } = this.#options
     const producers = await this.#producers(stage)

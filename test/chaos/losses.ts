@@ -25,6 +25,8 @@ export class Losses {
   /** Commands by place. */
   readonly #deleted = new Map<string, number>()
   readonly #told: ToldLoss[] = []
+  /** Commands that are told to be lost while they waited. */
+  readonly #waiting: { index: number; perhapsSent: boolean }[] = []
   readonly #commandTopics: readonly string[]
   /** The folder with the logs of the processes. */
   readonly #folder: string
@@ -61,6 +63,11 @@ export class Losses {
     return told.flatMap(({ index }) => index ?? [])
   }
 
+  /** A dead letter tells that the command was lost while it waited. */
+  tellWaiting(index: number, perhapsSent: boolean): void {
+    this.#waiting.push({ index, perhapsSent })
+  }
+
   /** The number of doubts that were lost with their topic, by the logs. */
   get doubtsLostWithTopic(): number {
     return this.#logged('doubts.lost').reduce((sum, { count }) => sum + Number(count), 0)
@@ -73,7 +80,11 @@ export class Losses {
     const logged = new Set(cuts.flatMap(placesIn))
     const shortened = cuts.filter(isShortened).map(({ topic, partition }) => `${topic}/${partition}@`)
     const ofCommands = this.#told.flatMap(({ index, ...told }) => (index === undefined ? [] : [{ ...told, index }]))
+    const unsent = this.#waiting.filter(({ perhapsSent }) => !perhapsSent)
     return {
+      waitingToldTwice: this.#waiting.length - new Set(this.#waiting.map(({ index }) => index)).size,
+      waitingToldButAnswered: unsent.filter(({ index }) => hasFinal(index)).length,
+      waitingToldUnsentButExecuted: unsent.filter(({ index }) => executionsOf(index) > 0).length,
       toldTwice: this.#told.length - places.size,
       // offsets of doubts may be markers of transactions
       toldButNotDeleted: this.#told.filter(told => told.ofCommands && told.index === undefined).length,
@@ -88,7 +99,12 @@ export class Losses {
 
   get figures(): Record<string, number> {
     const told = new Set(this.#told.flatMap(({ index }) => index ?? []))
-    return { deleted: this.#deleted.size, toldLost: told.size, doubtsLostWithTopic: this.doubtsLostWithTopic }
+    return {
+      deleted: this.#deleted.size,
+      toldLost: told.size,
+      waitingLost: this.#waiting.length,
+      doubtsLostWithTopic: this.doubtsLostWithTopic,
+    }
   }
 
   /** All lines of an event in the logs of the processes. */

@@ -95,9 +95,12 @@ function scenarioOf(values: Record<string, unknown>, { nodes }: RunOptions): Sce
     if (values[name] && nodes !== 3)
       throw new Error(`--${name} needs --brokers 3, so that another broker can take over`)
   }
-  const chosen = Object.entries(scenarios).find(([name]) => values[name])?.[1]
-  const [name, of] = Object.entries(scenariosWithValue).find(([name]) => values[name]) ?? []
-  return chosen ?? of?.(String(values[name!])) ?? mixedFaults
+  const chosen = [
+    ...Object.entries(scenarios).flatMap(([name, scenario]) => (values[name] ? [scenario] : [])),
+    ...Object.entries(scenariosWithValue).flatMap(([name, of]) => (values[name] ? [of(String(values[name]))] : [])),
+  ]
+  if (chosen.length > 1) throw new Error('give one kind of fault: they do not combine')
+  return chosen[0] ?? mixedFaults
 }
 
 /** @returns whether every promise was kept */

@@ -15,6 +15,7 @@ import {
   loseSchemas,
   passRetention,
   remakeDoubts,
+  remakeLater,
   remakeStatuses,
   resetOffsets,
   type ShapeScene,
@@ -34,13 +35,16 @@ const underKills: readonly Change[] = [
 ]
 /** These stop, replace or kill workers themselves, or count what a living worker tells. */
 const betweenKills: readonly Change[] = [
-  ...[resetOffsets, deleteGroup, remakeDoubts, updateSettings, updateSettings, startOutsider],
+  ...[resetOffsets, deleteGroup, remakeDoubts, remakeLater, updateSettings, updateSettings, startOutsider],
   ...[deleteUnread, deletePerhapsSent],
 ]
 
 /** Faults after which the gateway has executed a request whose answer is lost. */
 const lostAnswers = ['reset-after', 'http-502-executed', 'truncated-json', 'stall'] as const
 const storiesAtOnce = 5
+/** How long some commands wait for their time: changes meet them on their table, and as copies. */
+const leastWaitMs = 5000
+const mostWaitMs = 60_000
 
 /**
  * Topics, group, settings and registry change their shape, in the order that the seed draws, while workers are killed and
@@ -62,7 +66,11 @@ export const shape: Scenario = {
     BUSGATE_RECONCILER_EXPECT_HLR: '2000', // the shortest is how late it reads
     BUSGATE_CALLBACKS_SECRET: 'k1:secret-of-the-chaos',
   },
-  vary: index => ({ lane: index % 7 === 0 ? 0 : 1, isEmpty: index % 11 === 0 }),
+  vary: index => ({
+    lane: index % 7 === 0 ? 0 : 1,
+    isEmpty: index % 11 === 0,
+    ...(index % 13 === 0 && { notBefore: new Date(Date.now() + leastWaitMs + ((index * 7919) % mostWaitMs)) }),
+  }),
   async play(scene, load) {
     const { fleet, workers, sandbox } = scene
     const [port] = await freePorts(1)

@@ -34,6 +34,7 @@ export class Witness {
   readonly #letters: { index: number; perhapsSent: boolean }[] = []
   /** When the verdict of a message was read, in monotonic milliseconds. */
   readonly #verdicts = new Map<bigint, number>()
+  #isTableLost = false
   #polls = 0
   #polledAgain = 0
 
@@ -130,7 +131,14 @@ export class Witness {
 
   #noteLetter({ record, ...letter }: FullLetter): void {
     const { origin, code, perhapsSent } = letter
-    if (code === 'RECORDS_DELETED') {
+    const key = String(record.key)
+    if (code === 'RECORDS_DELETED' && /^\d+$/.test(key)) {
+      const index = indexOf(BigInt(key))
+      this.#losses.tellWaiting(index, perhapsSent)
+      this.audit.endOtherwise(index)
+    } else if (code === 'RECORDS_DELETED' && origin?.topic === this.#stage.settings.topics.later) {
+      this.#isTableLost = true
+    } else if (code === 'RECORDS_DELETED') {
       for (const index of this.#losses.tell(letter, record)) this.audit.endOtherwise(index)
     } else if (origin && this.#stage.settings.topics.commands.includes(origin.topic)) {
       const index = indexOf(BigInt(String(record.key)))
@@ -156,10 +164,20 @@ export class Witness {
     }
     await pause(3000) // for what must not come
     await this.catchUp()
+    if (this.#isTableLost) this.#endWaiting()
     const open = this.#inDoubt()
     if (open.length > 0) say(`in doubt, with no end: ${open.map(idOf).join(', ')}`)
     await this.stories.tellAll()
     return this.audit
+  }
+
+  /** A dead letter tells that commands waited on a table that is gone: only the table knew which. */
+  #endWaiting(): void {
+    const lost = Array.from({ length: this.#options.commands }, (_, i) => i).filter(
+      index => this.#load.waits(index) && !this.audit.hasEnded(index) && this.executionsOf(index) === 0,
+    )
+    this.#options.say(`${lost.length} commands waited on a table that is gone`)
+    for (const index of lost) this.audit.endOtherwise(index)
   }
 
   /** Commands that stay in doubt. */

@@ -40,7 +40,8 @@ export class LostCommands {
     const { topic, partition: own } = this.#session
     const text =
       `commands of ${topic}/${own} waited here, on another topic than ${table} as it is now: they are not sent. If it was ` +
-      'renamed, name it in topics.later again; if it was made anew, write them again'
+      `renamed, name it in topics.later again; if it was made anew, stop the workers and reset the offset of ${topic}/${own} to ` +
+      'the earliest, or write them again'
     return this.#letter({ topic: table, partition, offset: low }, { key: null, timestamp: noTime }, text, false)
   }
 
