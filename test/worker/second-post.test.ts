@@ -104,6 +104,26 @@ describe('a callback before the second POST stops that POST', () => {
     expectOnlyTheOtherPosted(world)
   })
 
+  test('while its intent is being committed, although its deadline passes, too', async () => {
+    const commit = barrier()
+    let isOpen = true
+    const world = await startDoubtingWorld({
+      hop: step => (step.startsWith('commit doubts') && !isOpen ? commit.pass() : ready),
+    })
+    isOpen = false
+    world.doubted(1, {}, { deadline: world.clock.now() + 5 * second })
+    await world.clock.pass(second)
+    expect(commit.entered).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(10 * second)
+    isOpen = true
+    commit.open()
+    await world.clock.pass(second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', msgId: 'gw-1' }])
+    expect(world.postsOf(1)).toBe(0)
+    expectNothingLeft(world)
+  })
+
   test('while its envelope waits for a connection, and the other command of the envelope is sent', async () => {
     const connection = barrier()
     const { world, acceptKey } = await startWithTwoInOneEnvelope({
@@ -537,9 +557,10 @@ describe('a second POST that the gateway refuses because it knows the id', () =>
 })
 
 describe('a command that waits to be sent again', () => {
-  const startDeniedWorld = () =>
+  const startDeniedWorld = (options: SendingOptions = {}) =>
     startDoubtingWorld({
       answer: operations => (isPoll(operations) ? null : refusal('Access denied')),
+      ...options,
     })
 
   test('ends UNRESOLVED when its deadline passes, and its callback is no longer awaited', async () => {
@@ -554,11 +575,21 @@ describe('a command that waits to be sent again', () => {
   })
 
   test('is one open doubt after its session was lost and reopened, and a callback settles it once', async () => {
-    const world = await startDeniedWorld()
+    let isLost = false
+    const world = await startDeniedWorld({
+      hop: async (step, way) => {
+        if (!isLost || way !== 'there' || !step.startsWith('commit')) return
+        isLost = false
+        throw new Error('no answer')
+      },
+    })
+    const lost: string[] = []
+    world.telemetry.on('session.lost', ({ topic }) => lost.push(topic))
     world.doubted(1)
     await world.clock.pass(2 * second)
-    world.broker.fence('busgate-doubts-0')
+    isLost = true
     await world.clock.pass(60 * second) // the commit of the next intent fails
+    expect(lost).toContain('doubts')
     expect(world.gauge('doubts_open')).toBe(1)
     world.calledBack(1)
     await world.clock.pass(second)
