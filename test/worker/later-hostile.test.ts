@@ -657,3 +657,71 @@ test('a command that becomes due while its withdrawal is looked up has one resul
   await pass(1_000)
   expect([ids(), outcomes().length, lost]).toEqual([[2], 2, []])
 })
+
+test('a command that is withdrawn while it is read to be sent has one result', async () => {
+  const slow = Promise.withResolvers<void>()
+  let [isDue, reads] = [false, 0]
+  const {
+    put,
+    pass,
+    ids,
+    outcomes,
+    control,
+    in: at,
+    telemetry,
+  } = await startWorld({
+    hop: async (step, way) => {
+      if (isDue && way === 'there' && step === 'look up later/0' && ++reads === 1) await slow.promise
+    },
+  })
+  const lost: unknown[] = []
+  telemetry.on('session.lost', event => void lost.push(event))
+  put('bulk', commandsFrom(1, 1, { notBefore: at(minute), campaign: 'spring' }))
+  await pass(minute - 2_000, 1_000)
+  isDue = true
+  await pass(5_000)
+  expect([reads, outcomes()]).toEqual([1, []])
+  control(buildWithdrawal({ kind: 'campaign', name: 'spring' }))
+  await pass(5_000)
+  expect([reads, outcomes()]).toEqual([2, [[1, 'EXPIRED', 'WITHDRAWN']]])
+  slow.resolve()
+  await pass(5_000)
+  expect([ids(), outcomes(), lost]).toEqual([[], [[1, 'EXPIRED', 'WITHDRAWN']], []])
+})
+
+test('a command that is being sent while a withdrawal that ended and came back looks it up has one result', async () => {
+  const slow = Promise.withResolvers<void>()
+  const committed = Promise.withResolvers<void>()
+  let [isWithdrawn, isHeld, reads] = [false, false, 0]
+  const {
+    put,
+    pass,
+    ids,
+    outcomes,
+    control,
+    in: at,
+  } = await startWorld({
+    hop: async (step, way) => {
+      if (way !== 'there') return
+      if (isWithdrawn && step === 'look up later/0' && ++reads === 1) await slow.promise
+      if (isHeld && step.startsWith('commit')) await committed.promise
+    },
+  })
+  const withdrawal = buildWithdrawal({ kind: 'campaign', name: 'spring' })
+  put('bulk', commandsFrom(1, 1, { notBefore: at(minute), campaign: 'spring' }))
+  await pass(minute - 5_000, 1_000)
+  isWithdrawn = true
+  control(withdrawal)
+  await pass(1_000)
+  control({ ...withdrawal, begins: false })
+  isHeld = true
+  await pass(8_000)
+  expect([reads, outcomes()]).toEqual([2, []]) // its copy is being committed
+  control(withdrawal)
+  await pass(1_000)
+  slow.resolve()
+  await pass(1_000)
+  committed.resolve()
+  await pass(minute, 1_000)
+  expect([ids(), outcomes()]).toEqual([[], [[1, 'EXPIRED', 'WITHDRAWN']]])
+})
