@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { INTENT } from '../../src/bus/session/window.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
+import { itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { alone, numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -102,6 +104,35 @@ describe('a callback before the second POST stops that POST', () => {
     away.resolve()
     await world.clock.pass(60 * second)
     expectOnlyTheOtherPosted(world)
+  })
+
+  test('while its intent is being committed, and waits without one until callbacks can be fetched again', async () => {
+    const commit = barrier()
+    let [isOpen, fetching] = [true, ready]
+    const world = await startDoubtingWorld({
+      hop: step => {
+        if (step.startsWith('fetch statuses')) return fetching
+        return step.startsWith('commit doubts') && !isOpen ? commit.pass() : ready
+      },
+    })
+    isOpen = false
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(commit.entered).toBe(1)
+    const away = Promise.withResolvers<void>()
+    fetching = away.promise
+    world.calledBack(1)
+    await world.clock.pass(6 * second)
+    isOpen = true
+    commit.open()
+    await world.clock.pass(20 * second)
+    const { offset, metadata } = world.broker.committed('busgate', { topic: 'doubts', partition: 0 })!
+    const { window } = unpackCheckpoint(offset, metadata)
+    expect(window.offsets.filter(at => window.get(at) === INTENT)).toEqual([])
+    away.resolve()
+    await world.clock.pass(60 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect(world.postsOf(1)).toBe(0)
   })
 
   test('while its intent is being committed, although its deadline passes, too', async () => {
@@ -553,6 +584,49 @@ describe('a second POST that the gateway refuses because it knows the id', () =>
       { outcome: 'UNRESOLVED', commandOffset: 2, errorCode: 'RESPONSE_LOST', error, attempts: 2 },
     ])
     expectNothingLeft(world)
+  })
+})
+
+describe('a doubt that two proofs settle at once counts once in the metrics', () => {
+  async function startCounting(options: SendingOptions) {
+    const world = await startDoubtingWorld(options)
+    let counted = 0
+    world.telemetry.on('results.published', ({ count }) => {
+      counted += count
+    })
+    return { world, counted: () => counted }
+  }
+
+  test('if its callback comes while its status is polled', async () => {
+    const gateway = barrier()
+    const { world, counted } = await startCounting({
+      answer: async operations => {
+        if (!isPoll(operations)) return null
+        await gateway.pass()
+        return itemsAnswer(...operations.map(({ id }) => sentItem(id, { status: 'DELIVERED' })))
+      },
+    })
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(gateway.entered).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(second)
+    gateway.open()
+    await world.clock.pass(10 * second)
+    expect([world.results().map(({ outcome }) => outcome), counted()]).toEqual([['SENT'], 1])
+  })
+
+  test('if its callback comes twice while the schema of callbacks is missing', async () => {
+    const registry = laggingRegistry()
+    const { world, counted } = await startCounting({ registry })
+    world.doubted(1)
+    await world.clock.pass(100)
+    registry.isLagging = true
+    for (let i = 0; i < 2; i++) world.calledBack(1)
+    await world.clock.pass(20 * second)
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect([world.results().map(({ outcome }) => outcome), counted()]).toEqual([['SENT'], 1])
   })
 })
 
