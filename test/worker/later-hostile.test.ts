@@ -359,6 +359,53 @@ test.each([
   expect([sorted(ids()), letters()]).toEqual([[1, 2, 3, 11, 12, 13], []])
 })
 
+test.each([
+  ['that the log still has', false],
+  ['that the log has lost', true],
+])('copies that were sent are not sent again after a reset to behind their commands, %s', async (_, isCut) => {
+  const { put, pass, ids, outcomes, takeOver, in: at, broker, reset } = await startWorld()
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(2 * minute, 1_000)
+  await takeOver({
+    meanwhile() {
+      if (isCut) broker.cut({ topic: 'bulk', partition: 0 }, { start: 3 })
+      reset(3)
+    },
+  })
+  await pass(30_000, 1_000)
+  expect([ids(), outcomes()]).toEqual([[1, 2, 3], [1, 2, 3].map(id => [id, 'SENT', null])])
+})
+
+test('commands that wait on several partitions of a restored table end once', async () => {
+  const { put, pass, ids, outcomes, takeOver, in: at, broker, reset, control, clock } = await startWorld()
+  put('bulk', commandsFrom(1, 2, { notBefore: at(hour), campaign: 'spring' }))
+  await pass(1_000)
+  await takeOver({
+    meanwhile() {
+      const [, { key, value, headers }] = broker.read({ topic: 'later', partition: 0 }, 0, 2).records as [
+        BusRecord,
+        BusRecord,
+      ]
+      broker.addPartitions('later', 2)
+      broker.append(
+        [
+          { topic: 'later', partition: 1, key, value, headers },
+          { topic: 'later', partition: 0, key, value: null },
+        ],
+        clock.now(),
+      )
+      reset(2)
+    },
+  })
+  control(buildWithdrawal({ kind: 'campaign', name: 'spring' }))
+  await pass(10_000, 1_000)
+  const ended = [1, 2].map(id => [id, 'EXPIRED', 'WITHDRAWN'])
+  expect(outcomes().toSorted()).toEqual(ended)
+  await takeOver({ meanwhile: () => reset(2) })
+  await pass(2 * hour, minute)
+  expect([ids(), outcomes().toSorted()]).toEqual([[], ended])
+})
+
 test('a released copy that a reset skips ends with a dead letter of its own', async () => {
   const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf, letters } = await startWorld()
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
