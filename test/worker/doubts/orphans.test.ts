@@ -101,6 +101,39 @@ test('commands whose doubts are deleted before the running worker has read them 
   ])
 })
 
+test('a command whose result is being committed while others lose their doubts has one final result', async () => {
+  const [read, committed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let [isReading, isCommitting] = [true, true]
+  const world = await startSendingWorld({
+    settings: { gateway: { timeoutMs: 10_000 }, doubts: { policy: 'AT_MOST_ONCE', polls: 2 } },
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? Infinity : 0),
+    answer: () => ({ kind: 'lost', cause: 'timeout', message: 'lost' }),
+    async hop(step, way) {
+      if (!isReading && step.startsWith('fetch doubts')) await read.promise
+      if (!isCommitting && way === 'there' && step.startsWith('commit')) await committed.promise
+    },
+  })
+  for (const id of [3, 1]) world.send(id)
+  await world.pass(2_000)
+  isReading = false
+  world.send(2)
+  await world.pass(2_000)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(Array(3).fill('IN_DOUBT'))
+  isCommitting = false
+  world.calledBack(1)
+  await world.pass(1_000)
+  world.broker.cut(doubts, { start: world.broker.end(doubts) })
+  await world.pass(10_000)
+  expect(finalsOf(world)).toEqual([])
+  committed.resolve()
+  read.resolve()
+  await world.pass(60_000)
+  expect(finalsOf(world).toSorted()).toEqual([
+    [1, 'SENT', false],
+    [2, 'UNRESOLVED', true],
+  ])
+})
+
 test('commands that a worker has in memory are resolved as usual although their doubts were deleted', async () => {
   const { world, lost, doubtOf } = await startInDoubt({ told: 0 })
   await world.pass(10_000)
