@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
-import { refusal } from '../support/answers.ts'
+import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
 import { buildCommand } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { alone, type SendingOptions, startSendingWorld } from '../support/sending.ts'
@@ -21,9 +21,12 @@ const outcomesOf = ({ results }: World, id: number) =>
 
 const late = { deadline: 1 }
 
-const ends: [how: string, first: Partial<SendCommand>, outcome: string, isUsed: boolean][] = [
-  ['was sent', {}, 'SENT', true],
-  ['expired', late, 'EXPIRED', false],
+const refuseAll: SendingOptions = { answer: operations => itemsAnswer(...operations.map(({ id }) => refusedItem(id))) }
+
+const ends: [how: string, first: Partial<SendCommand>, outcome: string, isUsed: boolean, options: SendingOptions][] = [
+  ['was sent', {}, 'SENT', true, {}],
+  ['was refused by the gateway', {}, 'REJECTED', true, refuseAll],
+  ['expired', late, 'EXPIRED', false, {}],
 ]
 
 const takeOvers: [when: string, (world: World) => Promise<void>][] = [
@@ -54,8 +57,8 @@ async function startAfterDeadLetter(): Promise<World> {
 }
 
 describe.each(takeOvers)('%s', (_, takeOver) => {
-  test.each(ends)('a repeated id whose first record %s', async (_how, first, outcome, isUsed) => {
-    const world = await startSendingWorld()
+  test.each(ends)('a repeated id whose first record %s', async (_how, first, outcome, isUsed, options) => {
+    const world = await startSendingWorld(options)
     world.send(1, first)
     await world.pass(2_000)
     await takeOver(world)
