@@ -6,7 +6,7 @@ import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../../support/damaged-batches.ts'
 import { laggingRegistry } from '../../support/lagging-registry.ts'
 import { buildResult } from '../../support/results.ts'
-import { startSendingWorld } from '../../support/sending.ts'
+import { alone, startSendingWorld } from '../../support/sending.ts'
 
 type World = Awaited<ReturnType<typeof startSendingWorld>>
 
@@ -131,6 +131,47 @@ test('a command whose result is being committed while others lose their doubts h
   expect(finalsOf(world).toSorted()).toEqual([
     [1, 'SENT', false],
     [2, 'UNRESOLVED', true],
+  ])
+})
+
+test('a command that is being sent again while others lose their doubts has one final result', async () => {
+  let lose = () => {}
+  const posts = new Map<number, number>()
+  const world = await startSendingWorld({
+    accounts: alone,
+    settings: { gateway: { timeoutMs: 1_000 }, doubts: { waitMs: 1_000, polls: 1 } },
+    takes: ({ operations: [operation] }) =>
+      operation!.type !== 'status' && posts.get(operation!.id) === 1 ? 20_000 : 0,
+    answer([operation]) {
+      const { type, id } = operation!
+      if (type === 'status') return null
+      posts.set(id, (posts.get(id) ?? 0) + 1)
+      return id < 3 && posts.get(id) === 1 ? { kind: 'lost', cause: 'timeout', message: 'lost' } : null
+    },
+    hop: async (step, way) => {
+      if (way === 'there' && step.startsWith('commit')) lose()
+    },
+  })
+  const { broker } = world
+  world.send(1, { delivery: 'AT_LEAST_ONCE' })
+  await world.pass(6_000)
+  expect(world.postsOf(1)).toBe(2)
+  world.send(2, { delivery: 'AT_MOST_ONCE' })
+  await world.pass(500)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'IN_DOUBT'])
+  lose = () => {
+    lose = () => {}
+    broker.cut(doubts, { start: broker.end(doubts) })
+    throw new Error('no answer')
+  }
+  world.send(3)
+  await world.pass(5_000)
+  expect(finalsOf(world)).toEqual([[3, 'SENT', false]])
+  await world.pass(60_000)
+  expect(finalsOf(world).toSorted()).toEqual([
+    [1, 'SENT', false],
+    [2, 'UNRESOLVED', true],
+    [3, 'SENT', false],
   ])
 })
 
