@@ -176,13 +176,17 @@ describe('back-pressure', () => {
     expect(process.listener.fresh).toHaveLength(50)
   })
 
-  test('counts a command that is settled twice only once', async () => {
-    const { session, driver, deliver, commit } = await buildOwner(buildLog(100), {
+  test('counts a command that is settled twice only once, and publishes one result', async () => {
+    const log = buildLog(100)
+    const { session, driver, deliver, commit } = await buildOwner(log, {
       backlog: { records: 4, bytes: 1 << 30 },
     }).open()
     deliver(4)
-    for (let i = 0; i < 3; i++) session.settle(0, [])
+    for (let i = 0; i < 3; i++) session.settle(0, result(0))
     await commit()
+    session.settle(0, result(0))
+    await commit()
+    expect(log.published).toEqual(result(0))
     expect(driver.paused).toBe(true)
   })
 })

@@ -7,6 +7,7 @@ import { settled } from '../support/clock.ts'
 import {
   buildLog,
   buildOwner,
+  commitDueMs,
   intend,
   type OpenSession,
   type OwnerOptions,
@@ -433,3 +434,29 @@ test('calls to a session whose commit failed have no effect', async () => {
   await clock.pass(1_000)
   expect(log.published).toEqual([])
 })
+
+test.each(['this process', 'another process'])(
+  'a commit counts once, at whatever moment after its answer the session ends: its next owner is %s',
+  async tag => {
+    for (let ticks = 0; ticks < 12; ticks++) {
+      const log = buildLog(3)
+      const owner = buildOwner(log)
+      const first = await owner.open()
+      first.deliver()
+      expect(await intend(first, 0)).toBe(true)
+      first.session.settle(0, result(0))
+      await owner.clock.pass(commitDueMs)
+      first.commits.end()
+      for (let tick = 0; tick < ticks; tick++) await null
+      first.session.end('handle', new Error('a fault'))
+      await settled()
+      const next = tag === 'this process' ? owner : buildOwner(log, { tag })
+      const before = next.listener.fresh.length
+      const last = await next.open()
+      last.deliver()
+      await last.commit()
+      expect(next.listener.freshKeys.slice(before)).toEqual(['1', '2'])
+      expect([log.published, next.ledger.size]).toEqual([result(0), 0])
+    }
+  },
+)

@@ -16,14 +16,15 @@ function setUp(options: { instanceId?: string } = {}) {
   const told: string[] = []
   telemetry.on('bus.log', ({ message }) => told.push(message))
   const member = { synced: { memberId: 'me', generation: 3 }, processes: ['me', 'other'], isMember: true }
+  const log = { low: 0, high }
   const commits = new KafkaSharedCommits({
     ...{ brokers: cluster as unknown as Brokers, clock, groupId, process: 'me', compression: 'none', telemetry },
-    logs: { ends: async tp => ({ ...tp, low: 0, high }) },
+    logs: { ends: async tp => ({ ...tp, ...log }) },
     ...options,
     member,
     limits: new RecordLimits({ ask: async () => 1_048_588, telemetry }),
   })
-  return { cluster, clock, commits, member, told }
+  return { cluster, clock, commits, member, log, told }
 }
 
 test('partitions that are taken over together share one barrier write, however slow the coordinator is', async () => {
@@ -49,6 +50,26 @@ test('a take-over writes its barrier only once the last commit has settled, whic
   await acquired
   const steps = cluster.asked.map(({ api }) => api).filter(api => api === 'OffsetFetch' || api === 'TxnOffsetCommit')
   expect(steps).toEqual(['OffsetFetch', 'OffsetFetch', 'OffsetFetch', 'TxnOffsetCommit', 'OffsetFetch'])
+})
+
+test('a take-over that waits for the last commit fences the last owner in the generation of the group by then', async () => {
+  const { cluster, clock, commits, member } = setUp()
+  const held = (fields: unknown[]) => cluster.offsets(fields, 'commands/0')
+  cluster.next('OffsetFetch', held, held)
+  const acquired = commits.acquire({ topic: 'commands', partition: 0 })
+  await clock.pass(5)
+  member.synced = { memberId: 'me', generation: 4 }
+  for (let asks = 0; asks < 10; asks++) await clock.pass(50)
+  await acquired
+  expect(cluster.of('TxnOffsetCommit').map(({ fields: [, , , , generation] }) => generation)).toEqual([4])
+})
+
+test('a take-over reads the end of the log once the last owner can append no more copies of commands that waited', async () => {
+  const { cluster, commits, log } = setUp()
+  cluster.next('EndTxn', () => {
+    log.high = 12
+  })
+  expect(await commits.acquire({ topic: 'commands', partition: 0 })).toMatchObject({ high: 12 })
 })
 
 test('a take-over fails at once if the coordinator refuses to tell the progress', async () => {

@@ -96,7 +96,18 @@ test('a receiver that stops is not ready, answers callbacks in flight, and close
   const { bus, published, tokens, start } = await startReceiving({ secret })
   const publisher = await bus.publisher()
   const { promise: confirmed, resolve: confirm } = Promise.withResolvers<void>()
-  bus.publisher = async () => ({ ...publisher, publish: records => confirmed.then(() => publisher.publish(records)) })
+  let isClosed = false
+  bus.publisher = async () => ({
+    ...publisher,
+    async publish(records) {
+      await confirmed
+      if (isClosed) throw new Error('the publisher is closed')
+      await publisher.publish(records)
+    },
+    async close() {
+      isClosed = true
+    },
+  })
   const { worker, origin, at } = await start()
   const url = `${origin}/hooks/${tokens.issue(hookSubject())}`
   const body = JSON.stringify(callback())

@@ -568,9 +568,10 @@ describe('the reconciler', () => {
     expect(world.events()).toEqual([])
   })
 
-  test('does not poll for a message with a verdict, whether it came before or after the result', async () => {
+  test('does not poll for a message with a verdict, whether it came minutes before the result or after it', async () => {
     const world = await startReconciler()
     world.calledBack(1)
+    await world.clock.pass(4 * minute)
     world.sent(1)
     world.sent(2)
     await world.clock.pass(30_000)

@@ -36,11 +36,11 @@ describe('an envelope that waits for its connection', () => {
     expect(postsOf(1)).toBe(1)
   })
 
-  test('was sent at its first byte, says its result', async () => {
-    const { pass, connect, results, posts, clock } = await connecting()
+  test('was sent at its first byte, says its result, however long the connection and the answer take', async () => {
+    const { pass, connect, results, posts, clock } = await connecting({ takes: () => 9_000 })
     await pass(9_000)
     await connect()
-    await pass(1_000)
+    await pass(10_000)
     const sentAt = clock.now() - clock.monotonic() + posts[0]!.at
     expect(results()).toMatchObject([{ outcome: 'SENT', sentAt }])
   })

@@ -442,6 +442,53 @@ test.each([
   expect([sorted(ids()), letters()]).toEqual([[1, 2, 3, 11, 12, 13], []])
 })
 
+test.each([
+  ['that the log still has', false],
+  ['that the log has lost', true],
+])('copies that were sent are not sent again after a reset to behind their commands, %s', async (_, isCut) => {
+  const { put, pass, ids, outcomes, takeOver, in: at, broker, reset } = await startWorld()
+  put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
+  await pass(2 * minute, 1_000)
+  await takeOver({
+    meanwhile() {
+      if (isCut) broker.cut({ topic: 'bulk', partition: 0 }, { start: 3 })
+      reset(3)
+    },
+  })
+  await pass(30_000, 1_000)
+  expect([ids(), outcomes()]).toEqual([[1, 2, 3], [1, 2, 3].map(id => [id, 'SENT', null])])
+})
+
+test('commands that wait on several partitions of a restored table end once', async () => {
+  const { put, pass, ids, outcomes, takeOver, in: at, broker, reset, control, clock } = await startWorld()
+  put('bulk', commandsFrom(1, 2, { notBefore: at(hour), campaign: 'spring' }))
+  await pass(1_000)
+  await takeOver({
+    meanwhile() {
+      const [, { key, value, headers }] = broker.read({ topic: 'later', partition: 0 }, 0, 2).records as [
+        BusRecord,
+        BusRecord,
+      ]
+      broker.addPartitions('later', 2)
+      broker.append(
+        [
+          { topic: 'later', partition: 1, key, value, headers },
+          { topic: 'later', partition: 0, key, value: null },
+        ],
+        clock.now(),
+      )
+      reset(2)
+    },
+  })
+  control(buildWithdrawal({ kind: 'campaign', name: 'spring' }))
+  await pass(10_000, 1_000)
+  const ended = [1, 2].map(id => [id, 'EXPIRED', 'WITHDRAWN'])
+  expect(outcomes().toSorted()).toEqual(ended)
+  await takeOver({ meanwhile: () => reset(2) })
+  await pass(2 * hour, minute)
+  expect([ids(), outcomes().toSorted()]).toEqual([[], ended])
+})
+
 test('a released copy that a reset skips ends with a dead letter of its own', async () => {
   const { put, pass, ids, takeOver, in: at, broker, reset, control, lettersOf, letters } = await startWorld()
   put('bulk', commandsFrom(1, 3, { notBefore: at(minute) }))
@@ -739,4 +786,72 @@ test('a command that becomes due while its withdrawal is looked up has one resul
   put('bulk', commandsFrom(2, 1))
   await pass(1_000)
   expect([ids(), outcomes().length, lost]).toEqual([[2], 2, []])
+})
+
+test('a command that is withdrawn while it is read to be sent has one result', async () => {
+  const slow = Promise.withResolvers<void>()
+  let [isDue, reads] = [false, 0]
+  const {
+    put,
+    pass,
+    ids,
+    outcomes,
+    control,
+    in: at,
+    telemetry,
+  } = await startWorld({
+    hop: async (step, way) => {
+      if (isDue && way === 'there' && step === 'look up later/0' && ++reads === 1) await slow.promise
+    },
+  })
+  const lost: unknown[] = []
+  telemetry.on('session.lost', event => void lost.push(event))
+  put('bulk', commandsFrom(1, 1, { notBefore: at(minute), campaign: 'spring' }))
+  await pass(minute - 2_000, 1_000)
+  isDue = true
+  await pass(5_000)
+  expect([reads, outcomes()]).toEqual([1, []])
+  control(buildWithdrawal({ kind: 'campaign', name: 'spring' }))
+  await pass(5_000)
+  expect([reads, outcomes()]).toEqual([2, [[1, 'EXPIRED', 'WITHDRAWN']]])
+  slow.resolve()
+  await pass(5_000)
+  expect([ids(), outcomes(), lost]).toEqual([[], [[1, 'EXPIRED', 'WITHDRAWN']], []])
+})
+
+test('a command that is being sent while a withdrawal that ended and came back looks it up has one result', async () => {
+  const slow = Promise.withResolvers<void>()
+  const committed = Promise.withResolvers<void>()
+  let [isWithdrawn, isHeld, reads] = [false, false, 0]
+  const {
+    put,
+    pass,
+    ids,
+    outcomes,
+    control,
+    in: at,
+  } = await startWorld({
+    hop: async (step, way) => {
+      if (way !== 'there') return
+      if (isWithdrawn && step === 'look up later/0' && ++reads === 1) await slow.promise
+      if (isHeld && step.startsWith('commit')) await committed.promise
+    },
+  })
+  const withdrawal = buildWithdrawal({ kind: 'campaign', name: 'spring' })
+  put('bulk', commandsFrom(1, 1, { notBefore: at(minute), campaign: 'spring' }))
+  await pass(minute - 5_000, 1_000)
+  isWithdrawn = true
+  control(withdrawal)
+  await pass(1_000)
+  control({ ...withdrawal, begins: false })
+  isHeld = true
+  await pass(8_000)
+  expect([reads, outcomes()]).toEqual([2, []]) // its copy is being committed
+  control(withdrawal)
+  await pass(1_000)
+  slow.resolve()
+  await pass(1_000)
+  committed.resolve()
+  await pass(minute, 1_000)
+  expect([ids(), outcomes()]).toEqual([[], [[1, 'EXPIRED', 'WITHDRAWN']]])
 })

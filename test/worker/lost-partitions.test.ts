@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { RegistryUnavailable } from '../../src/records/errors.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
+import { itemsAnswer, refusedItem } from '../support/answers.ts'
 import { commandsFrom } from '../support/commands.ts'
-import { startSendingWorld } from '../support/sending.ts'
+import { alone, startSendingWorld } from '../support/sending.ts'
 
 test('doubts of a partition that another process has taken over are no longer counted as open', async () => {
   const answer = () => ({ kind: 'lost', cause: 'timeout', message: 'no answer' }) as const
@@ -47,4 +48,36 @@ test('a registry that was unavailable when a partition was lost is no warning an
   await clock.pass(61_000)
   expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   expect([sending.reasons(), sending.warnings()]).toEqual([[], []])
+})
+
+test('a command that is throttled after its session was lost is sent by the next session, and waits nowhere else', async () => {
+  let isLost = false
+  let isFirst = true
+  const { send, pass, results, postsOf, gauge, telemetry } = await startSendingWorld({
+    accounts: alone,
+    takes: ({ ids }) => (ids.includes(1) ? 5_000 : 0),
+    answer(operations) {
+      if (!isFirst || operations[0]!.id !== 1) return null
+      isFirst = false
+      return itemsAnswer(...operations.map(({ id }) => refusedItem(id, 'Too many requests')))
+    },
+    async hop(step, way) {
+      if (!isLost || way !== 'there' || !step.startsWith('commit')) return
+      isLost = false
+      throw new Error('no answer')
+    },
+  })
+  const lost: string[] = []
+  telemetry.on('session.lost', ({ topic }) => lost.push(topic))
+  send(1)
+  await pass(500)
+  isLost = true
+  send(2)
+  await pass(60_000)
+  expect(lost).toContain('bulk')
+  expect(results().map(({ id, outcome }) => [Number(id), outcome])).toEqual([
+    [2, 'SENT'],
+    [1, 'SENT'],
+  ])
+  expect([postsOf(1), postsOf(2), gauge('oldest_unsent_command_age_seconds')]).toEqual([2, 1, 0])
 })

@@ -2,10 +2,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
-import { refusal } from '../support/answers.ts'
+import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
 import { buildCommand } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
-import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
+import { alone, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 /*
  * An id is used by a record that was sent, was perhaps sent, or waits to be. Whatever ended a record otherwise has not used its
@@ -21,9 +21,12 @@ const outcomesOf = ({ results }: World, id: number) =>
 
 const late = { deadline: 1 }
 
-const ends: [how: string, first: Partial<SendCommand>, outcome: string, isUsed: boolean][] = [
-  ['was sent', {}, 'SENT', true],
-  ['expired', late, 'EXPIRED', false],
+const refuseAll: SendingOptions = { answer: operations => itemsAnswer(...operations.map(({ id }) => refusedItem(id))) }
+
+const ends: [how: string, first: Partial<SendCommand>, outcome: string, isUsed: boolean, options: SendingOptions][] = [
+  ['was sent', {}, 'SENT', true, {}],
+  ['was refused by the gateway', {}, 'REJECTED', true, refuseAll],
+  ['expired', late, 'EXPIRED', false, {}],
 ]
 
 const takeOvers: [when: string, (world: World) => Promise<void>][] = [
@@ -54,8 +57,8 @@ async function startAfterDeadLetter(): Promise<World> {
 }
 
 describe.each(takeOvers)('%s', (_, takeOver) => {
-  test.each(ends)('a repeated id whose first record %s', async (_how, first, outcome, isUsed) => {
-    const world = await startSendingWorld()
+  test.each(ends)('a repeated id whose first record %s', async (_how, first, outcome, isUsed, options) => {
+    const world = await startSendingWorld(options)
     world.send(1, first)
     await world.pass(2_000)
     await takeOver(world)
@@ -126,6 +129,31 @@ test('what became of the first record is looked up once, however often its id is
   }
   expect(outcomesOf(world, 1)).toEqual(['SENT', ...Array(21).fill('DUPLICATE')])
   expect(searches()).toBe(first)
+})
+
+test('what is being sent uses its id, also after its session was lost and opened again', async () => {
+  let isLost = false
+  const world = await startSendingWorld({
+    accounts: alone,
+    takes: () => 10_000,
+    hop: async (step, way) => {
+      if (!isLost || way !== 'there' || !step.startsWith('commit')) return
+      isLost = false
+      throw new Error('no answer')
+    },
+  })
+  const lost: string[] = []
+  world.telemetry.on('session.lost', ({ topic }) => lost.push(topic))
+  world.send(1)
+  await world.pass(500)
+  isLost = true
+  world.send(2)
+  await world.pass(2_000) // the commit of its intent fails
+  expect(lost).toContain('bulk')
+  world.send(1)
+  await world.pass(30_000)
+  expect(outcomesOf(world, 1).toSorted()).toEqual(['DUPLICATE', 'SENT'])
+  expect([world.postsOf(1), world.postsOf(2)]).toEqual([1, 1])
 })
 
 test('what was perhaps sent has used its id, also after a take-over', async () => {

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { INTENT } from '../../src/bus/session/window.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
+import { itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { alone, numbersFrom, type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
@@ -102,6 +104,55 @@ describe('a callback before the second POST stops that POST', () => {
     away.resolve()
     await world.clock.pass(60 * second)
     expectOnlyTheOtherPosted(world)
+  })
+
+  test('while its intent is being committed, and waits without one until callbacks can be fetched again', async () => {
+    const commit = barrier()
+    let [isOpen, fetching] = [true, ready]
+    const world = await startDoubtingWorld({
+      hop: step => {
+        if (step.startsWith('fetch statuses')) return fetching
+        return step.startsWith('commit doubts') && !isOpen ? commit.pass() : ready
+      },
+    })
+    isOpen = false
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(commit.entered).toBe(1)
+    const away = Promise.withResolvers<void>()
+    fetching = away.promise
+    world.calledBack(1)
+    await world.clock.pass(6 * second)
+    isOpen = true
+    commit.open()
+    await world.clock.pass(20 * second)
+    const { offset, metadata } = world.broker.committed('busgate', { topic: 'doubts', partition: 0 })!
+    const { window } = unpackCheckpoint(offset, metadata)
+    expect(window.offsets.filter(at => window.get(at) === INTENT)).toEqual([])
+    away.resolve()
+    await world.clock.pass(60 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect(world.postsOf(1)).toBe(0)
+  })
+
+  test('while its intent is being committed, although its deadline passes, too', async () => {
+    const commit = barrier()
+    let isOpen = true
+    const world = await startDoubtingWorld({
+      hop: step => (step.startsWith('commit doubts') && !isOpen ? commit.pass() : ready),
+    })
+    isOpen = false
+    world.doubted(1, {}, { deadline: world.clock.now() + 5 * second })
+    await world.clock.pass(second)
+    expect(commit.entered).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(10 * second)
+    isOpen = true
+    commit.open()
+    await world.clock.pass(second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', msgId: 'gw-1' }])
+    expect(world.postsOf(1)).toBe(0)
+    expectNothingLeft(world)
   })
 
   test('while its envelope waits for a connection, and the other command of the envelope is sent', async () => {
@@ -536,10 +587,54 @@ describe('a second POST that the gateway refuses because it knows the id', () =>
   })
 })
 
+describe('a doubt that two proofs settle at once counts once in the metrics', () => {
+  async function startCounting(options: SendingOptions) {
+    const world = await startDoubtingWorld(options)
+    let counted = 0
+    world.telemetry.on('results.published', ({ count }) => {
+      counted += count
+    })
+    return { world, counted: () => counted }
+  }
+
+  test('if its callback comes while its status is polled', async () => {
+    const gateway = barrier()
+    const { world, counted } = await startCounting({
+      answer: async operations => {
+        if (!isPoll(operations)) return null
+        await gateway.pass()
+        return itemsAnswer(...operations.map(({ id }) => sentItem(id, { status: 'DELIVERED' })))
+      },
+    })
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(gateway.entered).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(second)
+    gateway.open()
+    await world.clock.pass(10 * second)
+    expect([world.results().map(({ outcome }) => outcome), counted()]).toEqual([['SENT'], 1])
+  })
+
+  test('if its callback comes twice while the schema of callbacks is missing', async () => {
+    const registry = laggingRegistry()
+    const { world, counted } = await startCounting({ registry })
+    world.doubted(1)
+    await world.clock.pass(100)
+    registry.isLagging = true
+    for (let i = 0; i < 2; i++) world.calledBack(1)
+    await world.clock.pass(20 * second)
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect([world.results().map(({ outcome }) => outcome), counted()]).toEqual([['SENT'], 1])
+  })
+})
+
 describe('a command that waits to be sent again', () => {
-  const startDeniedWorld = () =>
+  const startDeniedWorld = (options: SendingOptions = {}) =>
     startDoubtingWorld({
       answer: operations => (isPoll(operations) ? null : refusal('Access denied')),
+      ...options,
     })
 
   test('ends UNRESOLVED when its deadline passes, and its callback is no longer awaited', async () => {
@@ -554,11 +649,21 @@ describe('a command that waits to be sent again', () => {
   })
 
   test('is one open doubt after its session was lost and reopened, and a callback settles it once', async () => {
-    const world = await startDeniedWorld()
+    let isLost = false
+    const world = await startDeniedWorld({
+      hop: async (step, way) => {
+        if (!isLost || way !== 'there' || !step.startsWith('commit')) return
+        isLost = false
+        throw new Error('no answer')
+      },
+    })
+    const lost: string[] = []
+    world.telemetry.on('session.lost', ({ topic }) => lost.push(topic))
     world.doubted(1)
     await world.clock.pass(2 * second)
-    world.broker.fence('busgate-doubts-0')
+    isLost = true
     await world.clock.pass(60 * second) // the commit of the next intent fails
+    expect(lost).toContain('doubts')
     expect(world.gauge('doubts_open')).toBe(1)
     world.calledBack(1)
     await world.clock.pass(second)

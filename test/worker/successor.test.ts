@@ -106,9 +106,9 @@ test.each(changes)('a successor never says "not sent" of a command that was perh
 })
 
 test.each([
-  ['', undefined],
-  [', also if the successor cannot read the command', changes[1]![1].commandSchema],
-])('a second POST whose worker was killed counts as an attempt%s', async (_, commandSchema) => {
+  ['', undefined, ['taken_over']],
+  [', also if the successor cannot read the command', changes[1]![1].commandSchema, []],
+])('a second POST whose worker was killed counts as an attempt%s', async (_, commandSchema, causes) => {
   const world = await startSendingWorld({
     settings: {
       gateway: { timeoutMs: 100 },
@@ -119,11 +119,14 @@ test.each([
   world.doubted(1, {}, { delivery: 'AT_LEAST_ONCE' })
   await world.pass(1_000)
   expect(world.postsOf(1)).toBe(1)
+  const told: string[] = []
+  world.telemetry.on('doubt.opened', ({ cause }) => told.push(cause))
   await world.takeOver(commandSchema && { registry: withCommandSchema(world.registry, commandSchema) })
   await world.pass(60_000)
   expect(world.postsOf(1)).toBe(1)
   const ends = world.results().filter(({ final }) => final)
   expect(ends).toMatchObject([{ outcome: 'UNRESOLVED', attempts: 2 }])
+  expect(told).toEqual(causes)
 })
 
 function withCommandSchema(registry: SchemaRegistry, commandSchema: () => object): SchemaRegistry {

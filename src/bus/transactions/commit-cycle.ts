@@ -13,7 +13,7 @@ export interface CommitCycleOptions {
 export interface Participant {
   /** Returns the part to commit; called when the transaction is formed. */
   form(): Part
-  /** Called synchronously after the commit, for all participants before any waiting promise resolves. */
+  /** Called after the commit. */
   done(part: Part): void
 }
 

@@ -6,7 +6,7 @@ import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { BrokerWithDamagedBatches, buildDamagedBatch } from '../../support/damaged-batches.ts'
 import { laggingRegistry } from '../../support/lagging-registry.ts'
 import { buildResult } from '../../support/results.ts'
-import { startSendingWorld } from '../../support/sending.ts'
+import { alone, startSendingWorld } from '../../support/sending.ts'
 
 type World = Awaited<ReturnType<typeof startSendingWorld>>
 
@@ -98,6 +98,80 @@ test('commands whose doubts are deleted before the running worker has read them 
   expect(finalsOf(world).toSorted()).toEqual([
     [1, 'UNRESOLVED', true],
     [2, 'UNRESOLVED', true],
+  ])
+})
+
+test('a command whose result is being committed while others lose their doubts has one final result', async () => {
+  const [read, committed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let [isReading, isCommitting] = [true, true]
+  const world = await startSendingWorld({
+    settings: { gateway: { timeoutMs: 10_000 }, doubts: { policy: 'AT_MOST_ONCE', polls: 2 } },
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? Infinity : 0),
+    answer: () => ({ kind: 'lost', cause: 'timeout', message: 'lost' }),
+    async hop(step, way) {
+      if (!isReading && step.startsWith('fetch doubts')) await read.promise
+      if (!isCommitting && way === 'there' && step.startsWith('commit')) await committed.promise
+    },
+  })
+  for (const id of [3, 1]) world.send(id)
+  await world.pass(2_000)
+  isReading = false
+  world.send(2)
+  await world.pass(2_000)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(Array(3).fill('IN_DOUBT'))
+  isCommitting = false
+  world.calledBack(1)
+  await world.pass(1_000)
+  world.broker.cut(doubts, { start: world.broker.end(doubts) })
+  await world.pass(10_000)
+  expect(finalsOf(world)).toEqual([])
+  committed.resolve()
+  read.resolve()
+  await world.pass(60_000)
+  expect(finalsOf(world).toSorted()).toEqual([
+    [1, 'SENT', false],
+    [2, 'UNRESOLVED', true],
+  ])
+})
+
+test('a command that is being sent again while others lose their doubts has one final result', async () => {
+  let lose = () => {}
+  const posts = new Map<number, number>()
+  const world = await startSendingWorld({
+    accounts: alone,
+    settings: { gateway: { timeoutMs: 1_000 }, doubts: { waitMs: 1_000, polls: 1 } },
+    takes: ({ operations: [operation] }) =>
+      operation!.type !== 'status' && posts.get(operation!.id) === 1 ? 20_000 : 0,
+    answer([operation]) {
+      const { type, id } = operation!
+      if (type === 'status') return null
+      posts.set(id, (posts.get(id) ?? 0) + 1)
+      return id < 3 && posts.get(id) === 1 ? { kind: 'lost', cause: 'timeout', message: 'lost' } : null
+    },
+    hop: async (step, way) => {
+      if (way === 'there' && step.startsWith('commit')) lose()
+    },
+  })
+  const { broker } = world
+  world.send(1, { delivery: 'AT_LEAST_ONCE' })
+  await world.pass(6_000)
+  expect(world.postsOf(1)).toBe(2)
+  world.send(2, { delivery: 'AT_MOST_ONCE' })
+  await world.pass(500)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'IN_DOUBT'])
+  lose = () => {
+    lose = () => {}
+    broker.cut(doubts, { start: broker.end(doubts) })
+    throw new Error('no answer')
+  }
+  world.send(3)
+  await world.pass(5_000)
+  expect(finalsOf(world)).toEqual([[3, 'SENT', false]])
+  await world.pass(60_000)
+  expect(finalsOf(world).toSorted()).toEqual([
+    [1, 'SENT', false],
+    [2, 'UNRESOLVED', true],
+    [3, 'SENT', false],
   ])
 })
 

@@ -5,6 +5,7 @@ import { createDecoder } from '../../../src/records/decoder.ts'
 import { finishedMark } from '../../../src/records/doubt.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
 import type { SendResult } from '../../../src/records/generated.ts'
+import { copyAtHeader } from '../../../src/records/result.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import type { Telemetry } from '../../../src/telemetry/events.ts'
 import type { PriorAnswers } from '../../../src/worker/intake/prior-answers.ts'
@@ -62,9 +63,9 @@ async function startLookup({ owned = 1 } = {}) {
       value: null,
       headers: {},
     }),
-    result(overrides: Partial<SendResult>, partition = 0) {
+    result(overrides: Partial<SendResult>, partition = 0, headers = {}) {
       const value = encodeResult(buildResult({ commandTopic: 'commands', ...overrides }))
-      append({ topic: topics.results, key: null, value, partition })
+      append({ topic: topics.results, key: null, value, partition, headers })
     },
     setReadable(value: boolean) {
       readable = value
@@ -166,6 +167,16 @@ describe('a search of the results', () => {
     take(first!, second!, third!)
     await clock.pass(0)
     expect({ settled, fresh }).toEqual({ settled: [0, 1], fresh: [2] })
+  })
+
+  test('counts the result of a command that has waited as an answer to its copy, too', async () => {
+    const { clock, result, open, recordAt } = await startLookup()
+    const { take, settled, fresh, session } = open({ until: 9 })
+    result({ ...answerTo(7), commandOffset: 2 }, 0, { [copyAtHeader]: '7' })
+    take(recordAt(7), recordAt(8))
+    await clock.pass(0)
+    expect({ settled, fresh }).toEqual({ settled: [7], fresh: [8] })
+    expect(session.uncheckedUntil).toBe(8)
   })
 
   test('settles doubts that their own partition marks as finished, whatever the results say', async () => {
