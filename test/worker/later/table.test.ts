@@ -3,6 +3,7 @@ import type { Bus, BusRecord, OnRecords } from '../../../src/bus/port.ts'
 import { type LaterFacts, waitingRecord } from '../../../src/records/later.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { LaterTable } from '../../../src/worker/later/table.ts'
+import { ManualClock } from '../../support/clock.ts'
 
 const facts: LaterFacts = {
   ...{ account: 'default', type: 'sms', correlationId: null, tenant: null, campaign: null, country: null },
@@ -41,7 +42,12 @@ test('what waits behind a transaction that is being completed is read before the
       }
     },
   }
-  const table = new LaterTable({ bus: bus as Bus, topic: 'later', partitions: 1, telemetry: new Telemetry() })
+  const table = new LaterTable({
+    bus: bus as Bus,
+    topic: 'later',
+    clock: new ManualClock(),
+    telemetry: new Telemetry(),
+  })
   const taken: number[] = []
   const reading = table.read(commands, 0, 0, (_entry, { offset }) => void taken.push(offset))
   await expect.poll(() => begun).toBe(1)
