@@ -141,6 +141,8 @@ export function framed(answer: Buffer): Buffer {
 export interface FakeTopic {
   topic: string
   errorCode?: number
+  /** Changes when the topic is recreated. Default: none, as of a cluster without topic ids. */
+  id?: number
   /** The leader's node id of each partition. */
   leaders: number[]
 }
@@ -152,8 +154,8 @@ export function metadataOf(brokers: readonly FakeBroker[], topics: readonly Fake
     const nodes = brokers.map(({ port }, i) => ({ id: i + 1, port }))
     to.array(nodes, ({ id, port }) => void to.int32(id).string('127.0.0.1').int32(port).string(null))
     to.string('cluster').int32(1)
-    return to.array([...topics], ({ topic, errorCode = 0, leaders }) => {
-      to.int16(errorCode).string(topic).int64(0).int64(0).boolean(false)
+    return to.array([...topics], ({ topic, errorCode = 0, id = 0, leaders }) => {
+      to.int16(errorCode).string(topic).int64(0).int64(id).boolean(false)
       to.array([...leaders.entries()], ([partition, leader]) => {
         to.int16(0).int32(partition).int32(leader).int32(0)
         for (const _ of ['replicas', 'in sync', 'offline']) to.values([], () => {})

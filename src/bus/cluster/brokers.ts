@@ -202,12 +202,19 @@ export class Brokers {
     return [...this.#nodes.values()].some(one => one.host === host && one.port === port)
   }
 
+  /** A broker that lags may not know of added partitions yet: their number never falls. */
+  #newerOf(found: TopicMetadata): TopicMetadata {
+    const known = this.#metadata.get(found.name!)
+    const isSame = known?.topicId === found.topicId && found.topicId !== noId
+    return isSame && known.partitions.length > found.partitions.length ? known : found
+  }
+
   async #update(): Promise<void> {
     this.#stale = false
     try {
       const { brokers, topics } = await this.#channels.askAround(metadata, [[...this.#topics], false], lookLimitMs)
       this.#nodes = new Map(brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
-      this.#metadata = new Map(topics.map(topic => [topic.name!, topic]))
+      this.#metadata = new Map(topics.map(topic => [topic.name!, this.#newerOf(topic)]))
     } catch (error) {
       this.#stale = true
       throw error

@@ -375,6 +375,21 @@ describe('a leader', () => {
   })
 })
 
+test('added partitions stay known although a broker that lags answers, until the topic is recreated with fewer', async () => {
+  const [broker] = await startCluster()
+  const { brokers } = open([broker])
+  const partitionsAt = async (id: number, count: number) => {
+    broker.on(keys.metadata, metadataOf([broker], [{ topic: 'statuses', id, leaders: new Array(count).fill(1) }]))
+    await brokers.refresh(['statuses'])
+    return [await brokers.partitions('statuses'), (await brokers.topic('statuses'))?.partitions.length]
+  }
+  expect(await partitionsAt(1, 4)).toEqual([4, 4])
+  expect(await partitionsAt(1, 12)).toEqual([12, 12])
+  expect(await partitionsAt(1, 4)).toEqual([12, 12])
+  expect(await brokers.leader({ topic: 'statuses', partition: 11 })).toBe(1)
+  expect(await partitionsAt(2, 4)).toEqual([4, 4])
+})
+
 describe('a connection with SASL', () => {
   /** Starts a broker that answers SaslAuthenticate with this. */
   async function startSecure(errorCode: number, message: string | null, bytes = '') {
