@@ -78,12 +78,13 @@ export class TablePlace {
   /** A record was written at this offset: a lower one if the table was made anew. */
   written(at: number): void {
     if (at < this.low) this.move({ ...this.#placement, low: at })
+    // the steps may have passed its place among the rows, or have seen those of another table
+    if (this.#raising) this.#raising.low = Math.min(this.#raising.low, at)
   }
 
   /** The commands wait elsewhere than before. */
   move(placement: Placement): void {
     this.#placement = placement
-    this.#raising = null // it saw offsets of the table as it was
     this.remember()
   }
 

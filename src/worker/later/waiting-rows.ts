@@ -296,8 +296,8 @@ export class WaitingRows {
   }
 
   /**
-   * The lowest offset on the table that the next owner must read: the least of these steps, one after the other. Offsets only
-   * grow meanwhile.
+   * The lowest offset on the table that the next owner must read: the least of these steps, one after the other, and of what is
+   * written meanwhile.
    */
   *lowSteps(): Generator<number> {
     for (let shard = 0; shard < shards; shard++) {
