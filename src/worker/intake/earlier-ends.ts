@@ -2,7 +2,8 @@ import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
 import { searchStart } from '../../bus/record-time.ts'
 import { type Clock, limited, sleep } from '../../clock.ts'
-import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
+import { idIn } from '../../protocol/ids.ts'
+import { errorHeaders, originalKey, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { copyAtIn } from '../../records/later.ts'
@@ -14,6 +15,15 @@ export interface RepeatedId extends TopicPartition {
   account: string
   /** Offset of that record. */
   earlier: number
+  /** Offset of the record that it replays, whose own dead letter does not count; null if it is no replay. */
+  replayOf: number | null
+}
+
+/** A dead letter that was perhaps sent: offsets of its record, and of its copy if it has waited, and the id that its key tells. */
+interface PerhapsSent {
+  at: number
+  copyAt: number | null
+  id: bigint | null
 }
 
 /** Whether records with the id were sent or perhaps sent; unknown if that cannot be found. */
@@ -37,8 +47,7 @@ const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${acc
 class Uses {
   readonly #tp: TopicPartition
   readonly #used = new Set<string>()
-  /** Offsets of dead letters that were perhaps sent. */
-  readonly #perhapsSent = new Set<number>()
+  readonly #perhapsSent: PerhapsSent[] = []
   /** Whether every result and dead letter since the earliest record was read. */
   isComplete = true
 
@@ -55,23 +64,34 @@ class Uses {
   }
 
   noteLetter(letter: BusRecord): void {
-    for (const offset of this.perhapsSentIn(letter)) this.#perhapsSent.add(offset)
+    const perhapsSent = this.#perhapsSentIn(letter)
+    if (perhapsSent) this.#perhapsSent.push(perhapsSent)
   }
 
-  /** Offsets of the partition's record, and of its copy if it has waited, that the dead letter says was perhaps sent. */
-  perhapsSentIn(letter: BusRecord): number[] {
+  /** Whether the dead letter says that a record with the id was perhaps sent. */
+  isUse(letter: BusRecord, repeated: RepeatedId): boolean {
+    const perhapsSent = this.#perhapsSentIn(letter)
+    return perhapsSent !== null && isUseOf(perhapsSent, repeated)
+  }
+
+  #perhapsSentIn(letter: BusRecord): PerhapsSent | null {
     const origin = originOfLetter(letter)
     const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
-    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return []
-    return [origin.offset, copyAtIn(letter.headers) ?? origin.offset]
+    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return null
+    const id = idIn(originalKey(letter)?.toString('latin1') ?? '')
+    return { at: origin.offset, copyAt: copyAtIn(letter.headers), id }
   }
 
   /** An id without any use was in a dead letter, in a command that ended unsent, or in a record that a reset skipped. */
   of(repeated: RepeatedId): IdUse {
-    if (this.#used.has(keyOf(repeated)) || this.#perhapsSent.has(repeated.earlier)) return 'used'
+    const isUsed = this.#used.has(keyOf(repeated)) || this.#perhapsSent.some(one => isUseOf(one, repeated))
+    if (isUsed) return 'used'
     return this.isComplete ? 'unused' : 'unknown'
   }
 }
+
+const isUseOf = ({ at, copyAt, id }: PerhapsSent, repeated: RepeatedId): boolean =>
+  at !== repeated.replayOf && (id === repeated.id || at === repeated.earlier || copyAt === repeated.earlier)
 
 /**
  * Finds what became of earlier records with a repeated id, in the results and dead letters since then. Rare, so it may read
@@ -130,8 +150,7 @@ export class EarlierEnds {
       const searched = await bus.search(tp, { ...query, from, take })
       const areOlderGone = searched.from === searched.start && searched.start > 0
       if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
-      const isEnd = (record: BusRecord) =>
-        isOfResults || repeated.some(({ earlier }) => uses.perhapsSentIn(record).includes(earlier))
+      const isEnd = (record: BusRecord) => isOfResults || repeated.some(one => uses.isUse(record, one))
       // an end whose transaction is still being completed may be one of these
       for (let { until } = searched; !ending.aborted; ) {
         let isHidden = false

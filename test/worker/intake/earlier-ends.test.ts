@@ -106,17 +106,21 @@ function startEnds(ends: readonly End[], hidden: number) {
   return { ask, log, session, clock, logs }
 }
 
-const repeatedId = (id: number, earlier: number): RepeatedId => ({
+const repeatedId = (id: number, earlier: number, replayOf: number | null = null): RepeatedId => ({
   ...own,
   id: BigInt(id),
   account: 'default',
   earlier,
+  replayOf,
 })
 
 /** Whether an end says that the id of the earlier record is used. */
-function isUse(end: End, { id, account, earlier }: RepeatedId): boolean {
+function isUse(end: End, { id, account, earlier, replayOf }: RepeatedId): boolean {
   if (end.of !== own) return false
-  if (end.kind === 'letter') return end.perhapsSent && (end.offset === earlier || end.copyAt === earlier)
+  if (end.kind === 'letter') {
+    const isAbout = (end.isKeyed && BigInt(end.id) === id) || end.offset === earlier || end.copyAt === earlier
+    return end.perhapsSent && end.offset !== replayOf && isAbout
+  }
   const hasUse = end.outcome !== 'INVALID' && end.outcome !== 'EXPIRED' && end.outcome !== 'DUPLICATE'
   return hasUse && BigInt(end.id) === id && end.account === account
 }
@@ -127,8 +131,9 @@ test('an id is used if a result of its partition or a dead letter says so, also 
       fc.array(fc.oneof(anyResult, anyLetter), { maxLength: 6 }),
       fc.nat(2),
       fc.integer({ min: 10, max: 12 }),
-      async (ends, hidden, earlier) => {
-        const repeated = [repeatedId(1, earlier), repeatedId(2, 12)]
+      fc.constantFrom(null, 10, 11),
+      async (ends, hidden, earlier, replayOf) => {
+        const repeated = [repeatedId(1, earlier, replayOf), repeatedId(2, 12)]
         const expected = repeated.map(one => (ends.some(end => isUse(end, one)) ? 'used' : 'unused'))
         expect(await startEnds(ends, hidden).ask(repeated)).toEqual(expected)
       },
