@@ -19,13 +19,6 @@ export interface RepeatedId extends TopicPartition {
   replayOf: number | null
 }
 
-/** A dead letter that was perhaps sent: offsets of its record, and of its copy if it has waited, and the id that its key tells. */
-interface PerhapsSent {
-  at: number
-  copyAt: number | null
-  id: bigint | null
-}
-
 /** Whether records with the id were sent or perhaps sent; unknown if that cannot be found. */
 export type IdUse = 'used' | 'unused' | 'unknown'
 
@@ -43,11 +36,16 @@ const retryMs = 100
 
 const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${account}`
 
+const offsetName = (offset: number) => `offset ${offset}`
+const idName = (id: bigint) => `id ${id}`
+const namesOf = ({ id, earlier }: RepeatedId) => [idName(id), offsetName(earlier)]
+
 /** What is known of repeated ids of one partition. */
 class Uses {
   readonly #tp: TopicPartition
   readonly #used = new Set<string>()
-  readonly #perhapsSent: PerhapsSent[] = []
+  /** Offsets of the records of dead letters that were perhaps sent, by what names them. */
+  readonly #perhapsSent = new Map<string, number[]>()
   /** Whether every result and dead letter since the earliest record was read. */
   isComplete = true
 
@@ -64,34 +62,38 @@ class Uses {
   }
 
   noteLetter(letter: BusRecord): void {
-    const perhapsSent = this.#perhapsSentIn(letter)
-    if (perhapsSent) this.#perhapsSent.push(perhapsSent)
+    const { at, names } = this.#perhapsSentIn(letter)
+    for (const name of names) {
+      const known = this.#perhapsSent.get(name) ?? []
+      // of any two, one is not the record that is replayed
+      if (known.length < 2 && !known.includes(at)) this.#perhapsSent.set(name, [...known, at])
+    }
   }
 
   /** Whether the dead letter says that a record with the id was perhaps sent. */
   isUse(letter: BusRecord, repeated: RepeatedId): boolean {
-    const perhapsSent = this.#perhapsSentIn(letter)
-    return perhapsSent !== null && isUseOf(perhapsSent, repeated)
+    const { at, names } = this.#perhapsSentIn(letter)
+    return at !== repeated.replayOf && namesOf(repeated).some(name => names.includes(name))
   }
 
-  #perhapsSentIn(letter: BusRecord): PerhapsSent | null {
+  /** Offset of the record of a dead letter that was perhaps sent, and its names: the offset, that of its copy, its key's id. */
+  #perhapsSentIn(letter: BusRecord): { at: number; names: string[] } {
     const origin = originOfLetter(letter)
     const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
-    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return null
+    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return { at: -1, names: [] }
+    const { offset } = origin
     const id = idIn(originalKey(letter)?.toString('latin1') ?? '')
-    return { at: origin.offset, copyAt: copyAtIn(letter.headers), id }
+    const offsets = [offset, copyAtIn(letter.headers) ?? offset]
+    return { at: offset, names: [...offsets.map(offsetName), ...(id === null ? [] : [idName(id)])] }
   }
 
   /** An id without any use was in a dead letter, in a command that ended unsent, or in a record that a reset skipped. */
   of(repeated: RepeatedId): IdUse {
-    const isUsed = this.#used.has(keyOf(repeated)) || this.#perhapsSent.some(one => isUseOf(one, repeated))
-    if (isUsed) return 'used'
+    const letters = namesOf(repeated).flatMap(name => this.#perhapsSent.get(name) ?? [])
+    if (this.#used.has(keyOf(repeated)) || letters.some(at => at !== repeated.replayOf)) return 'used'
     return this.isComplete ? 'unused' : 'unknown'
   }
 }
-
-const isUseOf = ({ at, copyAt, id }: PerhapsSent, repeated: RepeatedId): boolean =>
-  at !== repeated.replayOf && (id === repeated.id || at === repeated.earlier || copyAt === repeated.earlier)
 
 /**
  * Finds what became of earlier records with a repeated id, in the results and dead letters since then. Rare, so it may read
