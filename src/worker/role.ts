@@ -175,11 +175,11 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: Partitions, 
   const owned = () => place.membership?.share().owned || partitions.sent
   const movedUntil = (session: Session) => later.movedUntil(session)
   const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, owned, movedUntil })
-  const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
   const orphans = new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
   const intake = { ...common, ...intakeOf(options), lookup, turns: new Turns(clock) }
+  const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder, commandDecoder: intake.decoder })
   const listener = {
     ...commandSessions({
       doubtsTopic: topics.doubts,

@@ -361,6 +361,26 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
   })
 })
 
+test('an id that was perhaps sent is free in another account, once its record can be read', async () => {
+  const registry = registryWithOther()
+  const world = await startSendingWorld({ registry, takes: () => (world.letters().length > 0 ? 0 : Infinity) })
+  writeWithOther(world, 1)
+  await world.pass(1_000)
+  registry.isLagging = true
+  await world.takeOver()
+  await untilLetters(world, 1)
+  registry.isLagging = false
+  await world.takeOver()
+  world.send(1, { account: 'other' })
+  await world.pass(12_000)
+  world.send(1)
+  await world.pass(12_000)
+  expect(world.results().map(({ account, outcome }) => [account, outcome])).toEqual([
+    ['other', 'SENT'],
+    ['default', 'DUPLICATE'],
+  ])
+})
+
 test('a command that was perhaps sent and waits for its schema has used its id', async () => {
   const registry = registryWithOther()
   const world = await startSendingWorld({

@@ -5,7 +5,7 @@ import { type Clock, limited, sleep } from '../../clock.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { errorHeaders, originalKey, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
-import type { SendResult } from '../../records/generated.ts'
+import type { SendCommand, SendResult } from '../../records/generated.ts'
 import { copyAtIn } from '../../records/later.ts'
 import { leavesIdFree } from '../../vocabulary/lists.ts'
 
@@ -26,6 +26,7 @@ export interface EarlierEndsOptions {
   bus: Pick<Bus, 'search' | 'partitions'>
   topics: { results: string; deadLetters: string }
   resultDecoder: Decoder<SendResult>
+  commandDecoder: Pick<Decoder<SendCommand>, 'decode'>
   clock: Clock
 }
 
@@ -38,19 +39,21 @@ const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${acc
 
 const offsetName = (offset: number) => `offset ${offset}`
 const idName = (id: bigint) => `id ${id}`
-const namesOf = ({ id, earlier }: RepeatedId) => [idName(id), offsetName(earlier)]
+const namesOf = (repeated: RepeatedId) => [keyOf(repeated), idName(repeated.id), offsetName(repeated.earlier)]
 
 /** What is known of repeated ids of one partition. */
 class Uses {
   readonly #tp: TopicPartition
+  readonly #decoder: EarlierEndsOptions['commandDecoder']
   readonly #used = new Set<string>()
   /** Offsets of the records of dead letters that were perhaps sent, by what names them. */
   readonly #perhapsSent = new Map<string, number[]>()
   /** Whether every result and dead letter since the earliest record was read. */
   isComplete = true
 
-  constructor(tp: TopicPartition) {
+  constructor(tp: TopicPartition, decoder: EarlierEndsOptions['commandDecoder']) {
     this.#tp = tp
+    this.#decoder = decoder
   }
 
   #isOwn({ topic, partition }: TopicPartition): boolean {
@@ -76,12 +79,17 @@ class Uses {
     return at !== repeated.replayOf && namesOf(repeated).some(name => names.includes(name))
   }
 
-  /** Offset of the record of a dead letter that was perhaps sent, and its names: the offset, that of its copy, its key's id. */
+  /**
+   * Offset of the record of a dead letter that was perhaps sent, and its names: its message if it can be decoded by now, else the
+   * offsets of the record and of its copy, and the id that the key tells, in any account.
+   */
   #perhapsSentIn(letter: BusRecord): { at: number; names: string[] } {
     const origin = originOfLetter(letter)
     const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
     if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return { at: -1, names: [] }
     const { offset } = origin
+    const decoded = this.#decoder.decode(letter.value)
+    if (decoded.ok) return { at: offset, names: [keyOf(decoded.value)] }
     const id = idIn(originalKey(letter)?.toString('latin1') ?? '')
     const offsets = [offset, copyAtIn(letter.headers) ?? offset]
     return { at: offset, names: [...offsets.map(offsetName), ...(id === null ? [] : [idName(id)])] }
@@ -115,9 +123,9 @@ export class EarlierEnds {
     repeated: readonly RepeatedId[],
     since: number,
   ): Promise<(repeated: RepeatedId) => IdUse> {
-    const { clock } = this.#options
+    const { clock, commandDecoder } = this.#options
     const ending = new AbortController()
-    const uses = new Uses(session)
+    const uses = new Uses(session, commandDecoder)
     const reading = this.#read(uses, repeated, searchStart(since, clock.now()), () => session.alive, ending.signal)
     await limited(clock, limitMs, reading).catch(() => {
       uses.isComplete = false

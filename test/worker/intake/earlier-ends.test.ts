@@ -4,7 +4,7 @@ import type { Bus, BusRecord, Session, TopicPartition } from '../../../src/bus/p
 import { deadLetter } from '../../../src/records/dead-letter.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
-import type { SendResult } from '../../../src/records/generated.ts'
+import type { SendCommand, SendResult } from '../../../src/records/generated.ts'
 import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { EarlierEnds, type RepeatedId } from '../../../src/worker/intake/earlier-ends.ts'
@@ -90,7 +90,8 @@ function startEnds(ends: readonly End[], hidden: number) {
   }
   const partitions = async () => new Map(Object.values(topics).map(topic => [topic, 2]))
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
-  const found = new EarlierEnds({ bus: { search, partitions }, topics, resultDecoder, clock })
+  const commandDecoder = createDecoder<SendCommand>(schemas.command, registry)
+  const found = new EarlierEnds({ bus: { search, partitions }, topics, resultDecoder, commandDecoder, clock })
   const session = { ...own, alive: true } as Session & { alive: boolean }
   const ask = async (repeated: readonly RepeatedId[]) => {
     let uses: ((one: RepeatedId) => string) | undefined
