@@ -394,7 +394,8 @@ export class CommandIntake {
       return false
     }
     if (finished && idUse === undefined && (!finished.hasUsedId || replayOf !== null)) {
-      const repeated = { topic, partition, id, account, earlier: finished.offset, replayOf }
+      const { offset: earlier, isOnly } = finished
+      const repeated = { topic, partition, id, account, earlier, isOnly, replayOf }
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {
       if (finished) this.#recent.free(account, id, record.offset)

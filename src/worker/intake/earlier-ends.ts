@@ -15,6 +15,8 @@ export interface RepeatedId extends TopicPartition {
   account: string
   /** Offset of that record. */
   earlier: number
+  /** Whether it is the only finished record that had the id, as far as known. */
+  isOnly: boolean
   /** Offset of the record that it replays, whose own dead letter does not count; null if it is no replay. */
   replayOf: number | null
 }
@@ -48,8 +50,12 @@ class Uses {
   readonly #used = new Set<string>()
   /** Offsets of the records of dead letters that were perhaps sent, by what names them. */
   readonly #perhapsSent = new Map<string, number[]>()
-  /** Whether every result and dead letter since the earliest record was read. */
+  /** Offsets of records that surely ended without having used their id. */
+  readonly #unsent = new Set<number>()
+  /** Whether every result and dead letter that is left since the earliest record was read. */
   isComplete = true
+  /** Whether others of that time may have been deleted. */
+  areOlderGone = false
 
   constructor(tp: TopicPartition, decoder: EarlierEndsOptions['commandDecoder']) {
     this.#tp = tp
@@ -61,7 +67,9 @@ class Uses {
   }
 
   noteResult({ commandTopic: topic, commandPartition: partition, outcome, ...subject }: SendResult): void {
-    if (!leavesIdFree(outcome) && this.#isOwn({ topic, partition })) this.#used.add(keyOf(subject))
+    if (!this.#isOwn({ topic, partition })) return
+    if (!leavesIdFree(outcome)) this.#used.add(keyOf(subject))
+    else if (outcome !== 'DUPLICATE') this.#unsent.add(subject.commandOffset)
   }
 
   noteLetter(letter: BusRecord): void {
@@ -99,7 +107,8 @@ class Uses {
   of(repeated: RepeatedId): IdUse {
     const letters = namesOf(repeated).flatMap(name => this.#perhapsSent.get(name) ?? [])
     if (this.#used.has(keyOf(repeated)) || letters.some(at => at !== repeated.replayOf)) return 'used'
-    return this.isComplete ? 'unused' : 'unknown'
+    const isUnsent = repeated.isOnly && this.#unsent.has(repeated.earlier)
+    return this.isComplete && (!this.areOlderGone || isUnsent) ? 'unused' : 'unknown'
   }
 }
 
@@ -158,8 +167,8 @@ export class EarlierEnds {
         isOfResults ? note(records) : records.forEach(letter => void uses.noteLetter(letter))
       const query = { ...(isOfResults && { needles }), ending }
       const searched = await bus.search(tp, { ...query, from, take })
-      const areOlderGone = searched.from === searched.start && searched.start > 0
-      if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
+      if (searched.from === searched.start && searched.start > 0) uses.areOlderGone = true
+      if (searched.unreadable > 0) uses.isComplete = false
       const isEnd = (record: BusRecord) => isOfResults || repeated.some(one => uses.isUse(record, one))
       // an end whose transaction is still being completed may be one of these
       for (let { until } = searched; !ending.aborted; ) {

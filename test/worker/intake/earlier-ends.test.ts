@@ -112,6 +112,7 @@ const repeatedId = (id: number, earlier: number, replayOf: number | null = null)
   id: BigInt(id),
   account: 'default',
   earlier,
+  isOnly: true,
   replayOf,
 })
 
@@ -160,6 +161,25 @@ test.each<[string, (world: ReturnType<typeof startEnds>) => void]>([
   const isFound = world.logs.size > 0 && world.log('results', 0).start === 0
   expect(await world.ask([repeatedId(1, 10), repeatedId(2, 11)])).toEqual(['unknown', isFound ? 'used' : 'unknown'])
 })
+
+test.each([
+  ['INVALID', 10, true, 'unused'],
+  ['EXPIRED', 10, true, 'unused'],
+  ['INVALID', 10, false, 'unknown'],
+  ['INVALID', 11, true, 'unknown'],
+  ['DUPLICATE', 10, true, 'unknown'],
+  ['SENT', 10, true, 'used'],
+] as const)(
+  'if older dead letters were deleted, the result %s at %i of the record (the only one: %s) tells that its id is %s',
+  async (outcome, at, isOnly, use) => {
+    const world = startEnds([], 0)
+    Object.assign(world.log('dead-letters', 1), { start: 1 })
+    const result = { id: 1n, outcome, commandTopic: own.topic, commandPartition: own.partition, commandOffset: at }
+    const record = { key: Buffer.from('1'), value: encode(buildResult(result)), headers: {}, offset: 0, timestamp: 0 }
+    world.log('results', 0).records.push(record)
+    expect(await world.ask([{ ...repeatedId(1, 10), isOnly }])).toEqual([use])
+  },
+)
 
 test('it is unknown what became of an id if the commit of an end is not completed within ten seconds', async () => {
   const world = startEnds([sent], 1)
