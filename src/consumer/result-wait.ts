@@ -18,8 +18,12 @@ export class DeadLetterError extends Error {
   readonly partition: number
   readonly offset: number
 
-  constructor({ topic, partition, offset }: CommandPlace, { code, message }: Pick<LetterFacts, 'code' | 'message'>) {
-    super(`the command at ${topic}/${partition}, offset ${offset} became a dead letter: ${code}: ${message}`)
+  constructor(
+    { topic, partition, offset }: CommandPlace,
+    { code, message, perhapsSent }: Pick<LetterFacts, 'code' | 'message' | 'perhapsSent'>,
+  ) {
+    const ended = `became a dead letter${perhapsSent ? ', and was perhaps sent' : ''}`
+    super(`the command at ${topic}/${partition}, offset ${offset} ${ended}: ${code}: ${message}`)
     this.code = code
     this.topic = topic
     this.partition = partition

@@ -16,6 +16,7 @@ export interface LetterFacts extends CommandPlace {
   lastOffset: number
   code: string
   message: string
+  perhapsSent: boolean
 }
 
 /** The topics that a service waits for, each read once for all that waits. */
@@ -93,5 +94,6 @@ function factsOf(letter: BusRecord): LetterFacts | null {
   const { topic, partition, offset } = origin
   const lastOffset = Number(headers[errorHeaders.lastOffset] ?? offset)
   const [code, message] = [String(headers[errorHeaders.code]), String(headers[errorHeaders.message])]
-  return { topic, partition, offset, lastOffset, code, message }
+  const perhapsSent = headers[errorHeaders.perhapsSent] !== undefined
+  return { topic, partition, offset, lastOffset, code, message, perhapsSent }
 }

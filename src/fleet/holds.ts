@@ -129,9 +129,13 @@ export function noWorkerText({ alive, silent }: Fleet): string | null {
 
 const isWorker = ({ report }: Process) => report.roles.includes('worker')
 
-/** The process that owns a partition; null if none says so. */
+/**
+ * The process that owns a partition; null if none says so. If several do, the newest report counts: that of a killed process is
+ * older than its successor's.
+ */
 export function ownerOf({ alive }: Fleet, { topic, partition }: TopicPartition): Process | null {
-  return alive.find(({ report }) => report.owned[topic]?.[partition] !== undefined) ?? null
+  const owners = alive.filter(({ report }) => report.owned[topic]?.[partition] !== undefined)
+  return owners.reduce<Process | null>((newest, one) => (newest && newest.seenAt >= one.seenAt ? newest : one), null)
 }
 
 const nothingKnown: Pick<Hold, 'since' | 'probeAt' | 'waiting' | 'processes' | 'mend'> = {

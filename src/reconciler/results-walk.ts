@@ -14,6 +14,7 @@ import { containAsync } from '../telemetry/contain.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
+import { ended } from '../words.ts'
 import { afterAnswer, type Schedule, type ScheduleOptions, scheduleOf } from './poll-schedule.ts'
 import { placesIn, placesText } from './unread-statuses.ts'
 import type { Verdicts } from './verdicts.ts'
@@ -135,7 +136,7 @@ export class ResultsWalk {
       this.#skip(record)
       return
     }
-    const error = `${decoded.error.message} It is read again later.`
+    const error = `${ended(decoded.error.message)} It is read again later.`
     telemetry.emit('result.unreadable', { topic, partition, offset: record.offset, error })
     this.#session.settle(record.offset, [writeUnread(record, since)])
   }

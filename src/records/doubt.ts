@@ -1,5 +1,6 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
+import { isObject } from '../protocol/json.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { DoubtCause } from '../vocabulary/lists.ts'
 import type { Command } from './command.ts'
@@ -38,7 +39,9 @@ export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) 
     const { command, topic, partition, record, attempts, doubted, postedSince } = subject
     const { offset, timestamp, key, value, headers } = record
     const { account, type, correlationId, tenant, campaign } = command
-    const recordOf = (doubt: Doubt) => ({ topic: topicOfDoubts, key: String(command.id), value: encode(doubt) })
+    const recordOf = (doubt: Doubt) => {
+      return { topic: topicOfDoubts, key: String(command.id), value: encode(doubt), headers: factsHeaders(doubt) }
+    }
     const doubt = {
       topic,
       partition,
@@ -63,6 +66,44 @@ export function createDoubtWriter(topicOfDoubts: string, encode: (doubt: Doubt) 
     return whole.value.length > longestOther ? shorter() : withShorter(whole, shorter)
   }
 }
+
+/** On a doubt: what is needed to resolve it if its schema is missing, as JSON. */
+const factsHeader = 'busgate.doubt'
+
+type Facts = Omit<Doubt, 'key' | 'value' | 'headers' | 'omitted'>
+
+const shortOf = (text: string | null) => (isLong(text) ? null : text)
+
+function factsHeaders({ key: _, value: _value, headers: _headers, omitted: _omitted, ...facts }: Doubt): RecordHeaders {
+  const { correlationId, tenant, campaign } = facts
+  const short = { correlationId: shortOf(correlationId), tenant: shortOf(tenant), campaign: shortOf(campaign) }
+  return { [factsHeader]: JSON.stringify({ ...facts, ...short } satisfies Facts) }
+}
+
+/** A doubt without its command, by the header of its record; null if that does not tell it. @param omitted why */
+export function doubtWithoutCommand({ headers }: Pick<BusRecord, 'headers'>, omitted: string): Doubt | null {
+  const facts = factsIn(String(headers[factsHeader] ?? ''))
+  const { topic, account, type, cause, postedSince = null, correlationId, tenant, campaign } = facts
+  const { partition, offset, timestamp, attempts, postedAt } = facts
+  const numbers = [partition, offset, timestamp, attempts, postedAt, postedSince ?? 0]
+  const isWhole = [topic, account, type, cause].every(isText) && numbers.every(Number.isSafeInteger)
+  if (!isWhole) return null
+  const marks = { correlationId: textOf(correlationId), tenant: textOf(tenant), campaign: textOf(campaign) }
+  return { ...(facts as Facts), ...marks, postedSince, key: null, value: noBytes, headers: [], omitted }
+}
+
+/** Anybody may write a doubt. */
+function factsIn(text: string): Partial<Facts> {
+  try {
+    const facts: unknown = JSON.parse(text)
+    return isObject(facts) ? facts : {}
+  } catch {
+    return {}
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const textOf = (value: unknown) => (isText(value) ? value : null)
 
 /** On the record that marks a doubt as finished: the doubt's offset, as decimal text. */
 const finishedHeader = 'busgate.finished'

@@ -22,7 +22,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
-import type { HeldAccount, StuckPartition } from '../vocabulary/holds.ts'
+import { type HeldAccount, heldPollsText, mendText, type StuckPartition } from '../vocabulary/holds.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Orphans, type OrphansOptions } from './doubts/orphans.ts'
@@ -175,11 +175,11 @@ function partsOf(options: SendingOptions, tools: Tools, partitions: number, plac
   const owned = () => place.membership?.share().owned || partitions
   const movedUntil = (session: Session) => later.movedUntil(session)
   const lookup = new ResultsLookup({ ...common, bus, topics, resultDecoder, owned, movedUntil })
-  const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder })
   const unknownAccounts = new UnknownAccounts({ ...common, isKnown: name => accounts.has(name) })
   const isHeld: OrphansOptions['isHeld'] = (session, message) => resolver.holds(session, message)
   const orphans = new Orphans({ ...common, bus, topics, resultDecoder, doubtDecoder, isHeld })
   const intake = { ...common, ...intakeOf(options), lookup, turns: new Turns(clock) }
+  const earlierEnds = new EarlierEnds({ ...common, bus, topics, resultDecoder, commandDecoder: intake.decoder })
   const listener = {
     ...commandSessions({
       doubtsTopic: topics.doubts,
@@ -229,6 +229,7 @@ function reportsOf(
       ...intake.schemaWaits.warnings(),
       ...told([followed.trouble, evidence.trouble]),
       ...unknownAccounts.warnings(),
+      ...resolver.held.map(one => `${heldPollsText(one)}. ${mendText(one.reason)}`),
       ...cleanup.warnings(),
       ...watch.warnings(account => dispatcher.waiting(account)),
     ],
@@ -237,7 +238,7 @@ function reportsOf(
 }
 
 function stateOf(
-  { accounts, dispatcher, intake, unknownAccounts, rates }: Parts,
+  { accounts, dispatcher, intake, resolver, unknownAccounts, rates }: Parts,
   bus: Bus,
   place: GroupPlace,
 ): SendingState {
@@ -250,7 +251,10 @@ function stateOf(
   return {
     accounts: accounts.size,
     held: [...held, ...unknownAccounts.held],
-    polls: all.flatMap(({ pollsHeldBack }) => (pollsHeldBack ? [{ ...pollsHeldBack, waiting: 0 }] : [])),
+    polls: [
+      ...all.flatMap(({ pollsHeldBack }) => (pollsHeldBack ? [{ ...pollsHeldBack, waiting: 0 }] : [])),
+      ...resolver.held,
+    ],
     learnt: new Map(all.flatMap(({ name, learntRate }) => (Number.isFinite(learntRate) ? [[name, learntRate]] : []))),
     stuck: [...intake.schemaWaits.blocked, ...blocked],
     owned: sessions.map(({ topic, partition }) => ({

@@ -207,6 +207,31 @@ describe('a command whose record became a dead letter', () => {
     )
   })
 
+  test('and was perhaps sent is never called unsent, whatever became of later records with its id', async () => {
+    const world = await startTopics()
+    const command = buildCommand({ id: 7n })
+    const value = world.encodeCommand(command)
+    const code = 'SCHEMA_NOT_FOUND'
+    const conclusion = async () => tell(await world.search().byId(7n), 7n, {}).conclusions[0]!.text
+    const expected = expect.stringMatching(/^Perhaps sent: its record could not be read after a worker had begun to/)
+    await world.letter({ key: '7', value, code, perhapsSent: true, origin: [1, 0] })
+    expect(await conclusion()).toMatch(/busgate gateway status '\{"id":7\}' --account=NAME;/)
+    for (let i = 0; i < 2; i++) await world.command(command, '7', 1)
+    world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 2) // both are done
+    await world.letter({ key: '7', value, code, origin: [1, 1] })
+    expect(await conclusion()).toEqual(expected)
+    const result = (outcome: SendResult['outcome'], commandOffset: number) =>
+      world.result(buildResult({ id: 7n, outcome, commandTopic, commandPartition: 1, commandOffset }))
+    for (const [i, outcome] of (['DUPLICATE', 'EXPIRED'] as const).entries()) {
+      await world.command(command, '7', 1)
+      world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 3 + i)
+      await result(outcome, 2 + i)
+      expect(await conclusion()).toEqual(expected)
+    }
+    await result('SENT', 4)
+    expect(await conclusion()).toMatch(/^Sent: /)
+  })
+
   test.each(['7', 'customer-1'])('and can be read now is offered for a replay, with the key %s', async key => {
     const world = await startTopics()
     const command = buildCommand({ id: 7n })

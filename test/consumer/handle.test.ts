@@ -164,7 +164,7 @@ describe('the handle of a command', () => {
     const letters = [5n, 6n].map(async (id, i) => {
       const { commandTopic: topic, commandPartition: partition, commandOffset: offset } = await placeOf(id)
       const record = { offset, timestamp: 0, key: Buffer.from(String(id)), value: null, headers: {} }
-      const reason = { code: 'RECORDS_DELETED', message: 'gone' } as const
+      const reason = { code: 'RECORDS_DELETED', message: 'gone', perhapsSent: id === 6n } as const
       await publishAll(bus, [deadLetter(topics.deadLetters, { topic, partition, record }, reason, offset + i * 5)])
     })
     await Promise.all(letters)
@@ -173,6 +173,7 @@ describe('the handle of a command', () => {
       expect(error).toMatchObject({ code: 'RECORDS_DELETED', ...(i === 0 && { partition: expect.any(Number) }) })
     }
     await expect(one!.result()).rejects.toThrow(/became a dead letter: RECORDS_DELETED: gone$/)
+    await expect(other!.result()).rejects.toThrow(/became a dead letter, and was perhaps sent: RECORDS_DELETED: gone$/)
   })
 
   test.each<[string, Partial<SendResult>, NewCommand['type']]>([

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { loadSettings } from '../../src/config/index.ts'
 import { readFleet } from '../../src/fleet/fleet.ts'
-import { holdsOf } from '../../src/fleet/holds.ts'
+import { holdsOf, ownerOf } from '../../src/fleet/holds.ts'
 import { goneRecord, longestValueBytes, writeReport } from '../../src/fleet/report.ts'
 import { holdReasons } from '../../src/vocabulary/holds.ts'
 import { openMemoryBus } from '../support/bus.ts'
@@ -42,6 +42,19 @@ test('a process that said that it stops is gone at once', async () => {
   write(writeReport(topic, 'one', buildReport()))
   write(goneRecord(topic, 'one'))
   expect(await read()).toEqual({ alive: [], silent: [], skipped: 0 })
+})
+
+test('of a killed process and its successor, the successor owns a partition, whatever their names', async () => {
+  const { write, read } = startTopic()
+  const report = buildReport({ owned: { 'busgate.commands': { 0: 0 } } })
+  const owner = async () => ownerOf(await read(), { topic: 'busgate.commands', partition: 0 })?.name
+  write(writeReport(topic, 'b', report), 30_000)
+  for (const successor of ['c', 'a']) {
+    write(writeReport(topic, successor, report), 20_000)
+    expect(await owner()).toBe(successor)
+    write(goneRecord(topic, successor))
+  }
+  expect(await owner()).toBe('b')
 })
 
 test('processes of another group are not shown', async () => {

@@ -268,7 +268,7 @@ describe('the reconciler', () => {
     world.sent(8, { outcome: 'REJECTED' })
     await world.clock.pass(hour)
     expect(world.events()).toEqual([])
-    expect(world.unreadable[0]).toMatch(/^0: no schema \d+ It is read again later\.$/)
+    expect(world.unreadable[0]).toMatch(/^0: no schema \d+\. It is read again later\.$/)
     registry.isLagging = false
     await world.clock.pass(hour)
     expect(verdicts(world.events())).toEqual(['7 POLL FAILED'])
@@ -291,7 +291,7 @@ describe('the reconciler', () => {
     await world.clock.pass(30_000)
     registry.isLagging = false
     await world.clock.pass(hour)
-    expect(world.unreadable[0]).toMatch(/no schema \d+ It is read again later\.$/)
+    expect(world.unreadable[0]).toMatch(/no schema \d+\. It is read again later\.$/)
     expect(world.unreadable.slice(1)).toEqual([expect.stringMatching(/: null$/)])
     expect(world.left()).toBe(0)
   })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { statusProof } from '../../src/protocol/index.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
@@ -217,6 +218,28 @@ describe('a command in doubt', () => {
     expect(world.posts.map(({ operations }) => operations.map(({ type }) => type))).toEqual(Array(3).fill(['status']))
     const error = expect.stringMatching(/could not be sent again: its record was too large$/)
     expect(world.results()).toMatchObject([{ outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', error, attempts: 1 }])
+  })
+
+  test('whose schema is missing is polled, and ends once, as the result of its command', async () => {
+    const registry = laggingRegistry()
+    const status = 'DELIVERED'
+    const world = await startSendingWorld({
+      registry,
+      answer: operations =>
+        operations[0]!.type === 'status' ? itemsAnswer(...operations.map(({ id }) => sentItem(id, { status }))) : lost,
+    })
+    registry.only = await registry.idOf(subjectOf(world.settings.topics.doubts), schemas.doubt)
+    world.send(1, { correlationId: 'order-7' })
+    await world.clock.pass(5_000)
+    registry.isLagging = true
+    await world.takeOver()
+    await world.clock.pass(10 * minute)
+    const place = { account: 'default', correlationId: 'order-7', commandTopic: 'bulk', commandOffset: 0 }
+    expect(world.results()).toMatchObject([
+      { ...place, outcome: 'IN_DOUBT' },
+      { ...place, outcome: 'SENT', attempts: 1 },
+    ])
+    expect(world.letters()).toEqual([])
   })
 
   test('of a type that busgate does not know ends UNRESOLVED with its content lost, and is a dead letter', async () => {

@@ -303,6 +303,32 @@ describe('where the end of what waited cannot be read on the table', () => {
   })
 })
 
+test('each command that waits is sent once, whatever others begin and end to wait before another owner comes', async () => {
+  const scenario = fc.record({
+    ids: fc.uniqueArray(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 3, maxLength: 6 }),
+    dueIn: fc.integer({ min: 6, max: 10 }),
+    everyMs: fc.integer({ min: 1_500, max: 4_000 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ ids: [first, ...others], dueIn, everyMs }) => {
+      const { put, pass, ids, takeOver, in: at } = await startWorld()
+      await pass(5_000, 1_000)
+      put('bulk', commandsFrom(first!, 1, { notBefore: at(dueIn * 1_000) }))
+      await pass(5_000, 1_000)
+      for (const id of others) {
+        await pass(everyMs, 50)
+        put('bulk', commandsFrom(id, 1, { notBefore: at(hour) }))
+        await pass(200, 50)
+      }
+      await pass(minute, 1_000)
+      await takeOver()
+      await pass(2 * hour, minute)
+      expect(sorted(ids())).toEqual(sorted([first!, ...others]))
+    }),
+    { numRuns: 60 },
+  )
+})
+
 test('what waited on another table is told of in a dead letter, once, and only if something did', async () => {
   const { put, pass, takeOver, in: at, letters, telemetry, broker } = await startWorld()
   broker.createTopics([{ topic: 'other', partitions: 1 }])
@@ -339,8 +365,9 @@ describe('if the table is deleted and made anew,', () => {
     expect(sorted(lettersOf().map(([offset]) => Number(offset)))).toEqual(numbersFrom(0, 700))
     expect(letters().filter(({ headers }) => errorHeaders.perhapsSent in headers)).toEqual([])
     expect(counted.reduce((sum, one) => sum + one, 0)).toBe(700)
+    put('bulk', commandsFrom(1, 2)) // as their producer is told to do
     await pass(hour + minute, 5_000)
-    expect([sorted(ids()), outcomes().length, lettersOf().length]).toEqual([[1_001, 1_002, 1_003], 3, 700])
+    expect([sorted(ids()), outcomes().length, lettersOf().length]).toEqual([[1, 2, 1_001, 1_002, 1_003], 5, 700])
   })
 
   test('no command is sent twice or told of twice or wrongly, whenever that happens and another owner comes', async () => {

@@ -2,6 +2,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
 import { itemsAnswer, refusal, refusedItem } from '../support/answers.ts'
 import { buildCommand } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
@@ -312,6 +314,132 @@ test('a dead letter that was perhaps sent has used its id', async () => {
   await world.pass(30_000)
   expect(outcomesOf(world, 1)).toEqual(['DUPLICATE'])
   expect(world.postsOf(1)).toBe(1)
+})
+
+/** A schema id that the registry can lose while it has all others. */
+const other = 99
+
+/** A registry in which the schema of commands has two ids, one of which is missing while `isLagging`. */
+function registryWithOther() {
+  const inner = embeddedRegistry()
+  const lagging = laggingRegistry({
+    idOf: inner.idOf,
+    schemaOf: async id => (id === other ? schemas.command : inner.schemaOf(id)),
+  })
+  lagging.only = other
+  return lagging
+}
+
+/** Writes a command with the schema id that may be missing. */
+function writeWithOther(world: World, id: number): void {
+  const value = world.encode({ id: BigInt(id), delivery: 'AT_MOST_ONCE' })
+  value.writeUInt32BE(other, 1)
+  world.append({ key: String(id), value })
+}
+
+const replay = (world: World, offset: number) => {
+  const { key, value } = world.broker.read({ topic: 'bulk', partition: 0 }, offset, 1).records[0]!
+  world.append({ key, value, headers: { 'busgate.replayed.record': `bulk/0@${offset}` } })
+}
+
+const untilLetters = async (world: World, count: number) => {
+  await world.pass(15_000)
+  expect(world.letters()).toHaveLength(count)
+}
+
+describe.each(takeOvers)('%s', (_, takeOver) => {
+  test('an id that was sent stays used, although a later dead letter with it is replayed', async () => {
+    const registry = registryWithOther()
+    registry.isLagging = true
+    const world = await startSendingWorld({ registry })
+    world.send(1)
+    await world.pass(2_000)
+    writeWithOther(world, 1)
+    await untilLetters(world, 1)
+    registry.isLagging = false
+    await world.pass(70_000)
+    await takeOver(world)
+    replay(world, 1)
+    await world.pass(12_000)
+    expect([outcomesOf(world, 1), world.postsOf(1)]).toEqual([['SENT', 'DUPLICATE'], 1])
+  })
+
+  test('an id that was perhaps sent stays used, although a later dead letter with it is replayed', async () => {
+    const registry = registryWithOther()
+    const world = await startSendingWorld({ registry, takes: () => (world.letters().length > 0 ? 0 : Infinity) })
+    writeWithOther(world, 1)
+    await world.pass(1_000)
+    registry.isLagging = true
+    await world.takeOver()
+    await untilLetters(world, 1)
+    writeWithOther(world, 1)
+    await untilLetters(world, 2)
+    expect(world.letters().map(({ headers }) => headers['busgate.error.perhaps-sent'])).toEqual(['true', undefined])
+    registry.isLagging = false
+    await world.pass(70_000)
+    await takeOver(world)
+    replay(world, 1)
+    await world.pass(12_000)
+    world.send(1)
+    await world.pass(12_000)
+    expect([outcomesOf(world, 1), world.postsOf(1)]).toEqual([['DUPLICATE', 'DUPLICATE'], 1])
+    replay(world, 0)
+    await world.pass(12_000)
+    expect([outcomesOf(world, 1).at(-1), world.postsOf(1)]).toEqual(['SENT', 2])
+  })
+})
+
+test('an id that was perhaps sent is free in another account, once its record can be read', async () => {
+  const registry = registryWithOther()
+  const world = await startSendingWorld({ registry, takes: () => (world.letters().length > 0 ? 0 : Infinity) })
+  writeWithOther(world, 1)
+  await world.pass(1_000)
+  registry.isLagging = true
+  await world.takeOver()
+  await untilLetters(world, 1)
+  registry.isLagging = false
+  await world.takeOver()
+  world.send(1, { account: 'other' })
+  await world.pass(12_000)
+  world.send(1)
+  await world.pass(12_000)
+  expect(world.results().map(({ account, outcome }) => [account, outcome])).toEqual([
+    ['other', 'SENT'],
+    ['default', 'DUPLICATE'],
+  ])
+})
+
+test('a command that was perhaps sent and waits for its schema has used its id', async () => {
+  const registry = registryWithOther()
+  const world = await startSendingWorld({
+    registry,
+    takes: ({ operations }) => (operations[0]!.type === 'status' ? 0 : Infinity),
+  })
+  writeWithOther(world, 1)
+  await world.pass(1_000)
+  registry.isLagging = true
+  await world.takeOver()
+  world.send(1)
+  await world.pass(5_000)
+  registry.isLagging = false
+  await world.pass(300_000, 1_000)
+  expect([outcomesOf(world, 1), world.postsOf(1)]).toEqual([['DUPLICATE', 'UNRESOLVED'], 1])
+})
+
+test.each([
+  ['was sent', false, ['SENT', 'DUPLICATE']],
+  ['became a dead letter', true, ['SENT']],
+])('an id whose record %s is known as before while the registry lacks its schema', async (_, isLetter, outcomes) => {
+  const registry = registryWithOther()
+  registry.isLagging = isLetter
+  const world = await startSendingWorld({ registry })
+  writeWithOther(world, 1)
+  await untilLetters(world, isLetter ? 1 : 0)
+  registry.isLagging = true
+  await world.takeOver()
+  world.send(1)
+  await world.pass(30_000)
+  expect([outcomesOf(world, 1), world.postsOf(1)]).toEqual([outcomes, 1])
 })
 
 test.each(['results', 'deadLetters'] as const)(

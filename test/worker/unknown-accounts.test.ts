@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { itemsAnswer, sentItem } from '../support/answers.ts'
-import { commandsFrom } from '../support/commands.ts'
+import { buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
 type World = Awaited<ReturnType<typeof startSendingWorld>>
@@ -79,6 +79,24 @@ test('a doubt of an account that only the next version knows stays open until it
   await world.pass(3_600_000, 10_000)
   expect(ends(world)).toEqual([])
   expect(world.gauge('doubts_open')).toBe(1)
+  expect(world.sending.warnings()).toEqual([
+    expect.stringMatching(
+      /^status polls of account shop have been held back since \S+, because gateway.accounts of its worker does not name it; 1 command waits with it\. The operator must add the account, or/,
+    ),
+  ])
+  expect(world.sending.state().polls).toMatchObject([{ account: 'shop', reason: 'unknown', waiting: 1 }])
+  const accounts = { default: { apiKey: 'default' }, shop: { apiKey: 'shop' } }
+  await world.takeOver({ settings: { gateway: { accounts } } })
+  await world.pass(120_000, 1_000)
+  expect(ends(world)).toEqual(['1 SENT'])
+})
+
+test('a doubt that only a second try can end waits for its account, too', async () => {
+  const world = await startSendingWorld({ accounts: { default: undefined } })
+  const hlr = buildCommandOf('hlr', { account: 'shop', delivery: 'AT_LEAST_ONCE' })
+  world.doubted(1, { type: 'hlr', account: 'shop' }, { ...hlr, id: 1n })
+  await world.pass(600_000, 10_000)
+  expect(ends(world)).toEqual([])
   const accounts = { default: { apiKey: 'default' }, shop: { apiKey: 'shop' } }
   await world.takeOver({ settings: { gateway: { accounts } } })
   await world.pass(120_000, 1_000)

@@ -30,7 +30,9 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
   const final = finalOf(results, { id, account })
   const command = firstCommand(findings, results, account)
   const isSentNext = final && leavesIdFree(final.outcome) && command && isUnsent(command.value)
-  if (final && !isSentNext) return ofFinal(final, findings, id, account)
+  const perhapsSent = perhapsSentLetter(findings, account)
+  const isTold = final !== null && (perhapsSent === undefined || mayBeSent(final))
+  if (isTold && !isSentNext) return ofFinal(final, findings, id, account)
   const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
   const doubts = findings.doubts.filter(({ value }) => value.account === account)
   if (doubted || doubts.length > 0) {
@@ -41,6 +43,7 @@ function whatBecame(findings: Findings, id: bigint, account: string): string {
       whoCanTell(id, account, type)
     )
   }
+  if (perhapsSent) return letterText(perhapsSent, findings, id, account)
   if (results.length > 0 && !command) {
     return (
       'Only a repeated record was found: its id was seen before, so it was not sent. The first record is older than ' +
@@ -117,6 +120,17 @@ function firstCommand({ commands, letters }: Findings, results: readonly SendRes
   return commands
     .filter(({ value, place }) => value.command.account === account && !settled.includes(placeText(place)))
     .toSorted((a, b) => a.time - b.time || a.place.offset - b.place.offset)[0]
+}
+
+const mayBeSent = ({ outcome }: SendResult): boolean => outcome === 'SENT' || outcome === 'UNRESOLVED'
+
+/** The dead letter of a command that was perhaps sent, whatever became of later records with its id. */
+function perhapsSentLetter({ letters, commands }: Findings, account: string): Sighting<Letter> | undefined {
+  const isOfOther = ({ origin }: Letter) =>
+    commands.some(
+      ({ place, value }) => origin && placeText(place) === placeText(origin) && value.command.account !== account,
+    )
+  return letters.find(({ value }) => value.perhapsSent && !isOfOther(value))
 }
 
 function letterText({ value, place }: Sighting<Letter>, { commands }: Findings, id: bigint, account: string): string {
@@ -229,7 +243,7 @@ function whoCanTell(id: bigint, account: string, type: string | null): string {
 }
 
 function statusCommand(id: bigint, account: string): string {
-  return `busgate gateway status '{"id":${id}}'${account === 'default' ? '' : ` --account=${shellWord(account)}`}`
+  return `busgate gateway status '{"id":${id}}'${account === 'default' ? '' : ` --account=${account === '' ? 'NAME' : shellWord(account)}`}`
 }
 
 const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text says why'

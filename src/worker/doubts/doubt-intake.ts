@@ -5,7 +5,7 @@ import { isSendType } from '../../protocol/index.ts'
 import { type Command, hookedByType, isInvalid, memoryOf, withoutContent } from '../../records/command.ts'
 import { type DeadLetterReason, internalError } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
-import { finishedBy, finishedMark, isOfOthers, originOf } from '../../records/doubt.ts'
+import { doubtWithoutCommand, finishedBy, finishedMark, isOfOthers, originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { ResultDetails } from '../../records/result.ts'
 import { sealedIn } from '../../records/sealed.ts'
@@ -89,7 +89,7 @@ export class DoubtIntake {
     const doubt = decodeRecord(this.#options.doubtDecoder, record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else this.#giveUp(record, null, doubt.error)
+      else this.#resolveUndecodable(arrival, doubt.error)
       if (record.unreadable) this.#findOrphans(record.unreadable)
       return
     }
@@ -162,6 +162,12 @@ export class DoubtIntake {
 
   #resolve(pending: Pending, doubt: Doubt): void {
     this.#options.resolver.resolve(pending, doubt.postedAt, postedSince(doubt, this.#options.maxAgeMs))
+  }
+
+  #resolveUndecodable(arrival: Arrival, error: DeadLetterReason): void {
+    const doubt = doubtWithoutCommand(arrival.record, error.message)
+    if (doubt) this.#resolveWithoutCommand(arrival, doubt, unreadable(error.message))
+    else this.#giveUp(arrival.record, null, error)
   }
 
   /** Resolves a doubt without its command: id and account suffice to find out whether it was sent. */

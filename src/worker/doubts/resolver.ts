@@ -11,8 +11,10 @@ import type { StatusEvent } from '../../records/generated.ts'
 import { noPayload, type ResultDetails, type ResultPayload, readPayload } from '../../records/result.ts'
 import { containAsync } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import type { HeldAccount } from '../../vocabulary/holds.ts'
 import type { Policy } from '../../vocabulary/lists.ts'
 import { concludeExpired, nobodyCouldTell, provedForAnother } from '../conclude.ts'
+import { heldUnknown } from '../intake/unknown-accounts.ts'
 import { type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import { ResultCounts } from '../result-counts.ts'
 import type { Settler } from '../settler.ts'
@@ -71,6 +73,8 @@ interface Doubt {
   over: boolean
   /** null if no callback can arrive. */
   search: EvidenceSearch | null
+  /** When this process took it, milliseconds since 1970. */
+  takenAt: number
 }
 
 const unreadableStatus = 'nobody could tell whether it was sent: the gateway answered for its status, but without words'
@@ -90,6 +94,8 @@ const inSlotMs = 2000
 export class Resolver {
   readonly #options: ResolverOptions
   readonly #bySession = new Map<Session, Set<Doubt>>()
+  /** Doubts of accounts that this process does not know. In a rolling update, other processes may know them. */
+  readonly #ofUnknown = new Set<Doubt>()
   /** Number of open doubts in this process, including those that wait to be sent again. */
   open = 0
 
@@ -103,14 +109,17 @@ export class Resolver {
    */
   resolve(pending: Pending, postedAt: number, since: number): void {
     const canBeAsked = operations[pending.command.type].hasStatus
-    const doubt: Doubt = { pending, postedAt, inconclusive: 0, unreadable: false, over: false, search: null }
+    const { accounts, clock, settleMs } = this.#options
+    const takenAt = clock.now()
+    const doubt: Doubt = { pending, postedAt, inconclusive: 0, unreadable: false, over: false, search: null, takenAt }
+    if (!accounts.has(pending.command.account)) this.#ofUnknown.add(doubt)
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
     this.#bySession.set(pending.session, ofSession.add(doubt))
     this.open++
     pending.onOver = () => this.#close(doubt)
     if (canBeAsked) this.#awaitCallback(doubt, since)
     // counted from now, since postedAt is from its sender's clock
-    const wait = this.#maySendAgain(pending) || canBeAsked ? this.#options.settleMs : 0
+    const wait = this.#maySendAgain(pending) || canBeAsked ? settleMs : 0
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
@@ -118,6 +127,11 @@ export class Resolver {
   holds(session: Session, { id, account }: { id: bigint; account: string }): boolean {
     const doubts = [...(this.#bySession.get(session) ?? [])]
     return doubts.some(({ pending: { command } }) => command.id === id && command.account === account)
+  }
+
+  /** The first of the accounts that this process does not know, with the number of their doubts. */
+  get held(): HeldAccount[] {
+    return heldUnknown(Array.from(this.#ofUnknown, ({ pending, takenAt }) => ({ ...pending.command, since: takenAt })))
   }
 
   /** Drops the doubts of a session, which the partition's next owner resolves. */
@@ -152,7 +166,6 @@ export class Resolver {
     const { command, since } = doubt.pending
     const account = accounts.get(command.account)
     if (!account) {
-      // another process may know it: in a rolling update, or after the settings are corrected
       if (clock.now() > since + maxAgeMs) await this.#decide(doubt)
       else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
       return
@@ -180,11 +193,16 @@ export class Resolver {
 
   /** Decides after the last poll, once the callbacks so far are read. */
   async #decide(doubt: Doubt): Promise<void> {
-    const { maxAttempts, clock, sendAgain } = this.#options
+    const { maxAttempts, clock, sendAgain, accounts, pollIntervalMs, maxAgeMs } = this.#options
     const { pending, postedAt, search } = doubt
     const caughtUp = search === null || (await search.catchUp(patienceMs))
     if (doubt.over) return
     const { attempts } = pending
+    const isKnown = accounts.has(pending.command.account)
+    if (!isKnown && this.#isAtLeastOnce(pending) && clock.now() <= pending.since + maxAgeMs) {
+      this.#after(pollIntervalMs, doubt, () => this.#decide(doubt))
+      return
+    }
     const expired = expiry(pending, clock.now(), this.#options)
     const error = doubt.unreadable ? unreadableStatus : nobodyCouldTell(pending.unreadable)
     const unresolved = { outcome: 'UNRESOLVED', attempts, error } as const
@@ -201,9 +219,13 @@ export class Resolver {
     }
   }
 
-  #maySendAgain({ command }: Pending): boolean {
+  #isAtLeastOnce({ command }: Pending): boolean {
     const policy = command.delivery === 'DEFAULT' ? this.#options.policies[command.type] : command.delivery
-    return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
+    return policy === 'AT_LEAST_ONCE'
+  }
+
+  #maySendAgain(pending: Pending): boolean {
+    return this.#isAtLeastOnce(pending) && this.#options.accounts.has(pending.command.account)
   }
 
   #sent({ pending, postedAt }: Doubt, payload: ResultPayload, sentAt = postedAt): ResultDetails {
@@ -240,6 +262,7 @@ export class Resolver {
     doubt.over = true
     doubt.search?.end()
     this.#bySession.get(doubt.pending.session)?.delete(doubt)
+    this.#ofUnknown.delete(doubt)
     this.open--
   }
 }

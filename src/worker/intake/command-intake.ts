@@ -20,7 +20,6 @@ import type { Origin, ResultDetails, WriteResult } from '../../records/result.ts
 import { sealedIn } from '../../records/sealed.ts'
 import { reportFault } from '../../telemetry/contain.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { RecordPlace } from '../../telemetry/stable-events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import type { DoubtCause, outcomeCodes } from '../../vocabulary/lists.ts'
 import { concludeExpired, provedForAnother } from '../conclude.ts'
@@ -33,7 +32,7 @@ import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { type EarlierEnds, type IdUse, type RepeatedId, RepeatQueue } from './earlier-ends.ts'
 import { keyNotFound, type Opened, type Opener, OpeningQueue, type SealedRecord } from './opener.ts'
 import type { Subject } from './prior-answers.ts'
-import { RecentIds, repeatWindow } from './recent-ids.ts'
+import { RecentIds, repeatWindow, UnreadIds } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { SchemaWait, type SchemaWaits } from './schema-wait.ts'
 import { TurnQueue, type Turns } from './turns.ts'
@@ -118,6 +117,7 @@ export class CommandIntake {
   readonly #session: Session
   readonly #waiting: WaitingPartition
   readonly #recent: RecentIds
+  readonly #unread = new UnreadIds()
   readonly #queue: TurnQueue<Waiting>
   readonly #wait: SchemaWait<Waiting>
   readonly #lookups: LookupQueue<Waiting>
@@ -215,6 +215,8 @@ export class CommandIntake {
       return
     }
     const decoded = decodeRecord(this.#options.decoder, record)
+    if (decoded.ok) this.#unread.remove(record)
+    else this.#noteUnread(record, delivered)
     if (!decoded.ok && 'pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
     else if (!decoded.ok) this.#refuse(record, delivered, decoded.error, step)
     else if (delivered.kind === 'doubted') {
@@ -223,14 +225,31 @@ export class CommandIntake {
     } else this.#admit(record, delivered, decoded, step)
   }
 
+  /** Remembers the id of a record that cannot be decoded, unless nobody can have sent it. */
+  #noteUnread(record: BusRecord, { kind }: Delivered): void {
+    if (kind === 'past') this.#addUnread(record, false)
+    else if (kind !== 'new' || record.offset < this.#session.uncheckedUntil) this.#addUnread(record, true)
+  }
+
+  #addUnread(record: BusRecord, isInUse: boolean): void {
+    if (this.#unread.add(record, isInUse)) this.#pastSince = Math.min(this.#pastSince, record.timestamp)
+  }
+
   /** Settles a record without a command with a dead letter, which says if it was perhaps sent. */
   #refuse(record: BusRecord, delivered: Delivered, reason: DeadLetterReason, { deadLetters }: Step): void {
     const write = (perhapsSent: boolean) => {
-      if (!perhapsSent) this.#freeCopy(record)
+      if (perhapsSent) this.#addUnread(record, false)
+      else {
+        this.#unread.remove(record)
+        this.#freeCopy(record)
+      }
       deadLetters.writeFor(record.offset, this.#originOf(record), { ...reason, perhapsSent })
     }
     if (delivered.kind === 'doubted') write(true)
-    else if (!isOver(delivered) && !this.#intercepts(record, delivered)) write(this.#wasPerhapsInFlight(record))
+    if (isOver(delivered) || delivered.kind === 'doubted') return
+    const intercepted = this.#intercepts(record, delivered)
+    if (intercepted === 'answered') this.#addUnread(record, false)
+    else if (intercepted === null) write(this.#wasPerhapsInFlight(record))
   }
 
   /** The command's own record, for one that has waited; the record itself for others. */
@@ -362,18 +381,24 @@ export class CommandIntake {
       this.#recent.take(account, id, record.offset)
       return false
     }
-    const earlier = this.#waiting.hasId(account, id) ? 'in use' : this.#recent.add(account, id, record.offset)
+    const isInUse = this.#waiting.hasId(account, id) || this.#unread.isInUse(id)
+    const earlier = isInUse ? 'in use' : this.#unread.lastWith(id, this.#recent.add(account, id, record.offset))
     if (earlier === null) return false
     const { idUse } = delivered
     const finished = earlier === 'in use' ? null : earlier
-    if (finished && (idUse === 'unused' || isReplayOf(record, { topic, partition, offset: finished.offset }))) {
+    const replayOf = replayedIn(record, this.#session)
+    // another record with the id may have been sent, or perhaps sent
+    const isSurelyUnused = idUse === 'unused' || (finished?.isOnly && finished.offset === replayOf)
+    if (finished && isSurelyUnused) {
       this.#recent.take(account, id, record.offset)
       return false
     }
-    if (finished && !finished.hasUsedId && idUse === undefined) {
-      const repeated = { topic, partition, id, account, earlier: finished.offset }
+    if (finished && idUse === undefined && (!finished.hasUsedId || replayOf !== null)) {
+      const { offset: earlier, isOnly } = finished
+      const repeated = { topic, partition, id, account, earlier, isOnly, replayOf }
       this.#repeats.add({ record, delivered, repeated }, this.#pastSince)
     } else {
+      if (finished) this.#recent.free(account, id, record.offset)
       if (finished && idUse === 'used') this.#recent.noteUse(account, id, finished.offset)
       this.#repeated(command, record, step, idUse === 'unknown' ? duplicateOfUnknown : duplicate)
     }
@@ -498,9 +523,11 @@ const duplicateOfUnknown: ResultDetails = {
 /** Whether nothing is to be done for the record. */
 const isOver = ({ kind }: Delivered): boolean => kind === 'past' || kind === 'in flight'
 
-/** Whether the record is the replay of the dead letter of the record at this place. */
-const isReplayOf = ({ headers }: BusRecord, { topic, partition, offset }: RecordPlace): boolean =>
-  replayedRecordHeader in headers && String(headers[replayedRecordHeader]) === `${topic}/${partition}@${offset}`
+/** Offset of the record of the session's partition of which the record is a replay; null if it is none. */
+function replayedIn({ headers }: BusRecord, { topic, partition }: Session): number | null {
+  const [, offset] = String(headers[replayedRecordHeader] ?? '').split(`${topic}/${partition}@`)
+  return offset ? Number(offset) : null
+}
 
 const invalid = ({ errorCode, error }: Objection): ResultDetails => ({
   outcome: 'INVALID',

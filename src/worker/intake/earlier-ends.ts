@@ -2,9 +2,10 @@ import { allPartitions, partitionsOf } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
 import { searchStart } from '../../bus/record-time.ts'
 import { type Clock, limited, sleep } from '../../clock.ts'
-import { errorHeaders, originOfLetter } from '../../records/dead-letter.ts'
+import { idIn } from '../../protocol/ids.ts'
+import { errorHeaders, originalKey, originOfLetter } from '../../records/dead-letter.ts'
 import { type Decoder, decodePatiently } from '../../records/decoder.ts'
-import type { SendResult } from '../../records/generated.ts'
+import type { SendCommand, SendResult } from '../../records/generated.ts'
 import { copyAtIn } from '../../records/later.ts'
 import { leavesIdFree } from '../../vocabulary/lists.ts'
 
@@ -14,6 +15,10 @@ export interface RepeatedId extends TopicPartition {
   account: string
   /** Offset of that record. */
   earlier: number
+  /** Whether it is the only finished record that had the id, as far as known. */
+  isOnly: boolean
+  /** Offset of the record that it replays, whose own dead letter does not count; null if it is no replay. */
+  replayOf: number | null
 }
 
 /** Whether records with the id were sent or perhaps sent; unknown if that cannot be found. */
@@ -23,6 +28,7 @@ export interface EarlierEndsOptions {
   bus: Pick<Bus, 'search' | 'partitions'>
   topics: { results: string; deadLetters: string }
   resultDecoder: Decoder<SendResult>
+  commandDecoder: Pick<Decoder<SendCommand>, 'decode'>
   clock: Clock
 }
 
@@ -33,17 +39,27 @@ const retryMs = 100
 
 const keyOf = ({ id, account }: { id: bigint; account: string }) => `${id} ${account}`
 
+const offsetName = (offset: number) => `offset ${offset}`
+const idName = (id: bigint) => `id ${id}`
+const namesOf = (repeated: RepeatedId) => [keyOf(repeated), idName(repeated.id), offsetName(repeated.earlier)]
+
 /** What is known of repeated ids of one partition. */
 class Uses {
   readonly #tp: TopicPartition
+  readonly #decoder: EarlierEndsOptions['commandDecoder']
   readonly #used = new Set<string>()
-  /** Offsets of dead letters that were perhaps sent. */
-  readonly #perhapsSent = new Set<number>()
-  /** Whether every result and dead letter since the earliest record was read. */
+  /** Offsets of the records of dead letters that were perhaps sent, by what names them. */
+  readonly #perhapsSent = new Map<string, number[]>()
+  /** Offsets of records that surely ended without having used their id. */
+  readonly #unsent = new Set<number>()
+  /** Whether every result and dead letter that is left since the earliest record was read. */
   isComplete = true
+  /** Whether others of that time may have been deleted. */
+  areOlderGone = false
 
-  constructor(tp: TopicPartition) {
+  constructor(tp: TopicPartition, decoder: EarlierEndsOptions['commandDecoder']) {
     this.#tp = tp
+    this.#decoder = decoder
   }
 
   #isOwn({ topic, partition }: TopicPartition): boolean {
@@ -51,25 +67,48 @@ class Uses {
   }
 
   noteResult({ commandTopic: topic, commandPartition: partition, outcome, ...subject }: SendResult): void {
-    if (!leavesIdFree(outcome) && this.#isOwn({ topic, partition })) this.#used.add(keyOf(subject))
+    if (!this.#isOwn({ topic, partition })) return
+    if (!leavesIdFree(outcome)) this.#used.add(keyOf(subject))
+    else if (outcome !== 'DUPLICATE') this.#unsent.add(subject.commandOffset)
   }
 
   noteLetter(letter: BusRecord): void {
-    for (const offset of this.perhapsSentIn(letter)) this.#perhapsSent.add(offset)
+    const { at, names } = this.#perhapsSentIn(letter)
+    for (const name of names) {
+      const known = this.#perhapsSent.get(name) ?? []
+      // of any two, one is not the record that is replayed
+      if (known.length < 2 && !known.includes(at)) this.#perhapsSent.set(name, [...known, at])
+    }
   }
 
-  /** Offsets of the partition's record, and of its copy if it has waited, that the dead letter says was perhaps sent. */
-  perhapsSentIn(letter: BusRecord): number[] {
+  /** Whether the dead letter says that a record with the id was perhaps sent. */
+  isUse(letter: BusRecord, repeated: RepeatedId): boolean {
+    const { at, names } = this.#perhapsSentIn(letter)
+    return at !== repeated.replayOf && namesOf(repeated).some(name => names.includes(name))
+  }
+
+  /**
+   * Offset of the record of a dead letter that was perhaps sent, and its names: its message if it can be decoded by now, else the
+   * offsets of the record and of its copy, and the id that the key tells, in any account.
+   */
+  #perhapsSentIn(letter: BusRecord): { at: number; names: string[] } {
     const origin = originOfLetter(letter)
     const wasPerhapsSent = letter.headers[errorHeaders.perhapsSent] !== undefined
-    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return []
-    return [origin.offset, copyAtIn(letter.headers) ?? origin.offset]
+    if (!origin || !wasPerhapsSent || !this.#isOwn(origin)) return { at: -1, names: [] }
+    const { offset } = origin
+    const decoded = this.#decoder.decode(letter.value)
+    if (decoded.ok) return { at: offset, names: [keyOf(decoded.value)] }
+    const id = idIn(originalKey(letter)?.toString('latin1') ?? '')
+    const offsets = [offset, copyAtIn(letter.headers) ?? offset]
+    return { at: offset, names: [...offsets.map(offsetName), ...(id === null ? [] : [idName(id)])] }
   }
 
   /** An id without any use was in a dead letter, in a command that ended unsent, or in a record that a reset skipped. */
   of(repeated: RepeatedId): IdUse {
-    if (this.#used.has(keyOf(repeated)) || this.#perhapsSent.has(repeated.earlier)) return 'used'
-    return this.isComplete ? 'unused' : 'unknown'
+    const letters = namesOf(repeated).flatMap(name => this.#perhapsSent.get(name) ?? [])
+    if (this.#used.has(keyOf(repeated)) || letters.some(at => at !== repeated.replayOf)) return 'used'
+    const isUnsent = repeated.isOnly && this.#unsent.has(repeated.earlier)
+    return this.isComplete && (!this.areOlderGone || isUnsent) ? 'unused' : 'unknown'
   }
 }
 
@@ -93,9 +132,9 @@ export class EarlierEnds {
     repeated: readonly RepeatedId[],
     since: number,
   ): Promise<(repeated: RepeatedId) => IdUse> {
-    const { clock } = this.#options
+    const { clock, commandDecoder } = this.#options
     const ending = new AbortController()
-    const uses = new Uses(session)
+    const uses = new Uses(session, commandDecoder)
     const reading = this.#read(uses, repeated, searchStart(since, clock.now()), () => session.alive, ending.signal)
     await limited(clock, limitMs, reading).catch(() => {
       uses.isComplete = false
@@ -128,10 +167,9 @@ export class EarlierEnds {
         isOfResults ? note(records) : records.forEach(letter => void uses.noteLetter(letter))
       const query = { ...(isOfResults && { needles }), ending }
       const searched = await bus.search(tp, { ...query, from, take })
-      const areOlderGone = searched.from === searched.start && searched.start > 0
-      if (areOlderGone || searched.unreadable > 0) uses.isComplete = false
-      const isEnd = (record: BusRecord) =>
-        isOfResults || repeated.some(({ earlier }) => uses.perhapsSentIn(record).includes(earlier))
+      if (searched.from === searched.start && searched.start > 0) uses.areOlderGone = true
+      if (searched.unreadable > 0) uses.isComplete = false
+      const isEnd = (record: BusRecord) => isOfResults || repeated.some(one => uses.isUse(record, one))
       // an end whose transaction is still being completed may be one of these
       for (let { until } = searched; !ending.aborted; ) {
         let isHidden = false

@@ -1,3 +1,5 @@
+import type { BusRecord } from '../../bus/port.ts'
+import { idIn } from '../../protocol/ids.ts'
 import { IdTable, messageKey } from '../../records/id-table.ts'
 
 /** How many of the last ids of a partition are checked for repeats. */
@@ -7,6 +9,8 @@ export const repeatWindow = 10_000
 const inUse = 0.5
 /** Added to the offset of a record that a former session has finished, if it has used the id. */
 const wasUsed = 0.25
+/** Added to the offset of a record that a former session has finished, if it was not the first one with the id. */
+const wasRepeated = 0.125
 /** Of an id whose record ended without having used it. */
 const notUsed = -1
 
@@ -15,6 +19,8 @@ export interface Finished {
   offset: number
   /** Whether it has used the id; unknown if false. */
   hasUsedId: boolean
+  /** Whether no other finished record had the id, as far as known. */
+  isOnly: boolean
 }
 
 const isFinished = (value: number): boolean => value - Math.floor(value) < inUse
@@ -53,13 +59,15 @@ export class RecentIds {
   /** Remembers the id of a finished record. */
   addPast(account: string, id: bigint, offset: number): void {
     const found = this.#find(account, id)
-    const isLatest = isFinished(found) && Math.floor(found) < offset
-    if (isLatest || found === offset + inUse) this.#set(account, id, offset)
+    const at = Math.floor(found)
+    if (found === notUsed || found === offset + inUse) this.#set(account, id, offset)
+    else if (isFinished(found) && at !== offset) this.#set(account, id, Math.max(at, offset) + wasRepeated)
   }
 
   /** Remembers that a record that a former session has finished has used its id, so that nobody need ask again. */
   noteUse(account: string, id: bigint, offset: number): void {
-    if (this.#find(account, id) === offset) this.#set(account, id, offset + wasUsed)
+    const found = this.#find(account, id)
+    if (found === offset || found === offset + wasRepeated) this.#set(account, id, found + wasUsed)
   }
 
   /** Remembers that the record uses the id, because the earlier one did not. */
@@ -82,7 +90,8 @@ export class RecentIds {
     if (found === notUsed) return null
     const at = Math.floor(found)
     if (at === offset) return null
-    return isFinished(found) ? { offset: at, hasUsedId: found === at + wasUsed } : 'in use'
+    if (!isFinished(found)) return 'in use'
+    return { offset: at, hasUsedId: found - at >= wasUsed, isOnly: (found - at) % wasUsed === 0 }
   }
 
   #set(account: string, id: bigint, value: number): void {
@@ -94,3 +103,54 @@ export class RecentIds {
 }
 
 const newGeneration = () => new IdTable('with numbers')
+
+interface Unread {
+  offset: number
+  /** Whether it was perhaps sent, and its end is still to come. */
+  isInUse: boolean
+}
+
+type Keyed = Pick<BusRecord, 'key' | 'offset'>
+
+/**
+ * Ids of records that cannot be decoded, or not yet, but were finished or perhaps sent. Their keys tell the ids, for any
+ * account.
+ */
+export class UnreadIds {
+  readonly #records = new Map<bigint, readonly Unread[]>()
+
+  /** @returns whether its key tells an id */
+  add({ key, offset }: Keyed, isInUse: boolean): boolean {
+    const id = idOf(key)
+    if (id !== null) this.#records.set(id, [...this.#others(id, offset), { offset, isInUse }])
+    return id !== null
+  }
+
+  /** Forgets a record that can be decoded, or was not sent. */
+  remove({ key, offset }: Keyed): void {
+    const id = this.#records.size === 0 ? null : idOf(key)
+    if (id === null || !this.#records.has(id)) return
+    const others = this.#others(id, offset)
+    if (others.length > 0) this.#records.set(id, others)
+    else this.#records.delete(id)
+  }
+
+  isInUse(id: bigint): boolean {
+    return this.#records.get(id)?.some(({ isInUse }) => isInUse) === true
+  }
+
+  /** The last finished record with the id, of these and of the known one. */
+  lastWith(id: bigint, known: 'in use' | Finished | null): 'in use' | Finished | null {
+    const records = this.#records.get(id)
+    if (records === undefined || known === 'in use') return known
+    const offsets = records.map(({ offset }) => offset)
+    if (known === null) return { offset: Math.max(...offsets), hasUsedId: false, isOnly: offsets.length === 1 }
+    return { ...known, offset: Math.max(known.offset, ...offsets), isOnly: false }
+  }
+
+  #others(id: bigint, offset: number): readonly Unread[] {
+    return (this.#records.get(id) ?? []).filter(record => record.offset !== offset)
+  }
+}
+
+const idOf = (key: Buffer | null): bigint | null => (key ? idIn(key.toString('latin1')) : null)

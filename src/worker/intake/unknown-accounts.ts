@@ -51,17 +51,7 @@ export class UnknownAccounts {
 
   /** The first of the accounts whose commands wait. */
   get held(): HeldAccount[] {
-    const accounts = new Map<string, HeldAccount>()
-    for (const { account, since } of this.#alive.flatMap(hold => [...hold.held()])) {
-      const held = accounts.get(account)
-      if (held) {
-        held.since = Math.min(held.since, since)
-        held.waiting++
-      } else if (accounts.size < mostNamed) {
-        accounts.set(account, { account, since, waiting: 1, reason: 'unknown', probeAt: null, error: null })
-      }
-    }
-    return Array.from(accounts.values(), held => ({ ...held, account: safeText(held.account) }))
+    return heldUnknown(this.#alive.flatMap(hold => [...hold.held()]))
   }
 
   /** What operators should repair; empty if nothing waits. */
@@ -74,6 +64,21 @@ export class UnknownAccounts {
     const times = this.#alive.filter(({ session }) => session.topic === topic).flatMap(hold => [...hold.held()])
     return times.length > 0 ? times.reduce((oldest, { since }) => Math.min(oldest, since), Infinity) : null
   }
+}
+
+/** The first of these accounts, with the number of commands, or of doubts, that wait with each. */
+export function heldUnknown(waiting: readonly { account: string; since: number }[]): HeldAccount[] {
+  const accounts = new Map<string, HeldAccount>()
+  for (const { account, since } of waiting) {
+    const held = accounts.get(account)
+    if (held) {
+      held.since = Math.min(held.since, since)
+      held.waiting++
+    } else if (accounts.size < mostNamed) {
+      accounts.set(account, { account, since, waiting: 1, reason: 'unknown', probeAt: null, error: null })
+    }
+  }
+  return Array.from(accounts.values(), held => ({ ...held, account: safeText(held.account) }))
 }
 
 /** The commands of one partition that wait for their account to be known. They are shelved, so they take no memory. */

@@ -95,7 +95,7 @@ export type NameColumn = 'account' | 'campaign' | 'tenant' | 'correlation'
  */
 export class Rows {
   /** The known accounts, by the hashes of their names. */
-  readonly #accounts: ReadonlySet<number>
+  readonly #accounts: ReadonlyMap<number, string>
   readonly #chunks: Chunk[] = []
   /** Rows that were given back. */
   readonly #free: Row[] = []
@@ -103,13 +103,18 @@ export class Rows {
 
   /** @param accounts the names of those that this process knows */
   constructor(accounts: Iterable<string> = []) {
-    this.#accounts = new Set(Array.from(accounts, hashOf))
+    this.#accounts = new Map(Array.from(accounts, name => [hashOf(name), name]))
   }
 
   /** Names an account's group. All that are not known share one: the table can name any number of them. */
   crowd(row: Row): number {
     const account = this.name(row, 'account')
     return this.#accounts.has(account) ? account : 0
+  }
+
+  /** The name of its account, if this process knows it. */
+  account(row: Row): string | undefined {
+    return this.#accounts.get(this.name(row, 'account'))
   }
 
   /** Number of rows in use. */

@@ -436,6 +436,8 @@ export class WaitingPartition {
 
   #endGone(row: Row): OutgoingRecord[] {
     const key = this.#rows.keyOf(row)
+    const account = this.#rows.accountOf(row)
+    if (account !== undefined) this.onUnused(account, key.id, [key.offset])
     return [this.#lost.replaced(key), this.#finish(row, key)]
   }
 

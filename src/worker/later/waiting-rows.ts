@@ -320,6 +320,10 @@ export class WaitingRows {
     }
   }
 
+  accountOf(row: Row): string | undefined {
+    return this.#rows.account(row)
+  }
+
   offsetOf(row: Row): number {
     return this.#rows.offset(row)
   }

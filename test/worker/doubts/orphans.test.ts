@@ -262,6 +262,8 @@ test('a command whose doubt could not be read, and was deleted later, has one fi
   const { world } = await startInDoubt({ registry })
   registry.only = await registry.idOf('doubts-value', schemas.doubt)
   registry.isLagging = true
+  // an older busgate wrote them
+  for (const { headers } of world.broker.read(doubts, 0, 100).records) delete headers['busgate.doubt']
   await world.takeOver()
   await world.pass(60_000)
   const finals = finalsOf(world)

@@ -4,7 +4,7 @@ import type { Bus, BusRecord, Session, TopicPartition } from '../../../src/bus/p
 import { deadLetter } from '../../../src/records/dead-letter.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
-import type { SendResult } from '../../../src/records/generated.ts'
+import type { SendCommand, SendResult } from '../../../src/records/generated.ts'
 import { embeddedRegistry } from '../../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../../src/records/schemas.ts'
 import { EarlierEnds, type RepeatedId } from '../../../src/worker/intake/earlier-ends.ts'
@@ -90,7 +90,8 @@ function startEnds(ends: readonly End[], hidden: number) {
   }
   const partitions = async () => new Map(Object.values(topics).map(topic => [topic, 2]))
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
-  const found = new EarlierEnds({ bus: { search, partitions }, topics, resultDecoder, clock })
+  const commandDecoder = createDecoder<SendCommand>(schemas.command, registry)
+  const found = new EarlierEnds({ bus: { search, partitions }, topics, resultDecoder, commandDecoder, clock })
   const session = { ...own, alive: true } as Session & { alive: boolean }
   const ask = async (repeated: readonly RepeatedId[]) => {
     let uses: ((one: RepeatedId) => string) | undefined
@@ -106,17 +107,22 @@ function startEnds(ends: readonly End[], hidden: number) {
   return { ask, log, session, clock, logs }
 }
 
-const repeatedId = (id: number, earlier: number): RepeatedId => ({
+const repeatedId = (id: number, earlier: number, replayOf: number | null = null): RepeatedId => ({
   ...own,
   id: BigInt(id),
   account: 'default',
   earlier,
+  isOnly: true,
+  replayOf,
 })
 
 /** Whether an end says that the id of the earlier record is used. */
-function isUse(end: End, { id, account, earlier }: RepeatedId): boolean {
+function isUse(end: End, { id, account, earlier, replayOf }: RepeatedId): boolean {
   if (end.of !== own) return false
-  if (end.kind === 'letter') return end.perhapsSent && (end.offset === earlier || end.copyAt === earlier)
+  if (end.kind === 'letter') {
+    const isAbout = (end.isKeyed && BigInt(end.id) === id) || end.offset === earlier || end.copyAt === earlier
+    return end.perhapsSent && end.offset !== replayOf && isAbout
+  }
   const hasUse = end.outcome !== 'INVALID' && end.outcome !== 'EXPIRED' && end.outcome !== 'DUPLICATE'
   return hasUse && BigInt(end.id) === id && end.account === account
 }
@@ -127,8 +133,9 @@ test('an id is used if a result of its partition or a dead letter says so, also 
       fc.array(fc.oneof(anyResult, anyLetter), { maxLength: 6 }),
       fc.nat(2),
       fc.integer({ min: 10, max: 12 }),
-      async (ends, hidden, earlier) => {
-        const repeated = [repeatedId(1, earlier), repeatedId(2, 12)]
+      fc.constantFrom(null, 10, 11),
+      async (ends, hidden, earlier, replayOf) => {
+        const repeated = [repeatedId(1, earlier, replayOf), repeatedId(2, 12)]
         const expected = repeated.map(one => (ends.some(end => isUse(end, one)) ? 'used' : 'unused'))
         expect(await startEnds(ends, hidden).ask(repeated)).toEqual(expected)
       },
@@ -154,6 +161,25 @@ test.each<[string, (world: ReturnType<typeof startEnds>) => void]>([
   const isFound = world.logs.size > 0 && world.log('results', 0).start === 0
   expect(await world.ask([repeatedId(1, 10), repeatedId(2, 11)])).toEqual(['unknown', isFound ? 'used' : 'unknown'])
 })
+
+test.each([
+  ['INVALID', 10, true, 'unused'],
+  ['EXPIRED', 10, true, 'unused'],
+  ['INVALID', 10, false, 'unknown'],
+  ['INVALID', 11, true, 'unknown'],
+  ['DUPLICATE', 10, true, 'unknown'],
+  ['SENT', 10, true, 'used'],
+] as const)(
+  'if older dead letters were deleted, the result %s at %i of the record (the only one: %s) tells that its id is %s',
+  async (outcome, at, isOnly, use) => {
+    const world = startEnds([], 0)
+    Object.assign(world.log('dead-letters', 1), { start: 1 })
+    const result = { id: 1n, outcome, commandTopic: own.topic, commandPartition: own.partition, commandOffset: at }
+    const record = { key: Buffer.from('1'), value: encode(buildResult(result)), headers: {}, offset: 0, timestamp: 0 }
+    world.log('results', 0).records.push(record)
+    expect(await world.ask([{ ...repeatedId(1, 10), isOnly }])).toEqual([use])
+  },
+)
 
 test('it is unknown what became of an id if the commit of an end is not completed within ten seconds', async () => {
   const world = startEnds([sent], 1)

@@ -13,7 +13,7 @@ test('a table knows the same ids as a complete list', () => {
     offset: fc.nat(50),
     action: fc.constantFrom('add', 'past', 'take', 'free', 'used'),
   })
-  type Known = { offset: number; inUse: boolean; hasUsedId?: boolean }
+  type Known = { offset: number; inUse: boolean; hasUsedId?: boolean; isRepeated?: boolean }
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 200 }), fc.array(step, { maxLength: 600 }), (size, steps) => {
       const recent = new RecentIds(size)
@@ -26,12 +26,17 @@ test('a table knows the same ids as a complete list', () => {
         if (action === 'add') {
           const earlier = known === null || isOwn || (!known.inUse && known.offset === offset) ? null : known
           expect(recent.add(account, id, offset)).toEqual(
-            earlier && (earlier.inUse ? 'in use' : { offset: earlier.offset, hasUsedId: earlier.hasUsedId === true }),
+            earlier &&
+              (earlier.inUse
+                ? 'in use'
+                : { offset: earlier.offset, hasUsedId: earlier.hasUsedId === true, isOnly: !earlier.isRepeated }),
           )
           if (earlier === null) next = { offset, inUse: true }
         } else if (action === 'past') {
           recent.addPast(account, id, offset)
-          if (known === null || isOwn || (!known.inUse && known.offset < offset)) next = { offset, inUse: false }
+          if (known === null || isOwn) next = { offset, inUse: false }
+          else if (!known.inUse && known.offset !== offset)
+            next = { offset: Math.max(known.offset, offset), inUse: false, isRepeated: true }
         } else if (action === 'used') {
           recent.noteUse(account, id, offset)
           if (known !== null && !known.inUse && known.offset === offset && !known.hasUsedId)
