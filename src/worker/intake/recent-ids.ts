@@ -113,8 +113,8 @@ interface Unread {
 type Keyed = Pick<BusRecord, 'key' | 'offset'>
 
 /**
- * Ids of records that cannot be decoded, or not yet, but were finished or perhaps sent. Their keys tell the ids, for any
- * account.
+ * The last ids of records that cannot be decoded, or not yet, but were finished or perhaps sent. Their keys tell the ids, for
+ * any account. No partition is read so far that one in use would be forgotten.
  */
 export class UnreadIds {
   readonly #records = new Map<bigint, readonly Unread[]>()
@@ -122,8 +122,13 @@ export class UnreadIds {
   /** @returns whether its key tells an id */
   add({ key, offset }: Keyed, isInUse: boolean): boolean {
     const id = idOf(key)
-    if (id !== null) this.#records.set(id, [...this.#others(id, offset), { offset, isInUse }])
-    return id !== null
+    if (id === null) return false
+    const others = this.#others(id, offset)
+    const kept = others.filter((one, i) => one.isInUse || i >= others.length - 2)
+    this.#records.delete(id)
+    this.#records.set(id, [...kept, { offset, isInUse }])
+    if (this.#records.size > repeatWindow) this.#records.delete(this.#records.keys().next().value!)
+    return true
   }
 
   /** Forgets a record that can be decoded, or was not sent. */

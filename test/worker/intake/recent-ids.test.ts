@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { RecentIds } from '../../../src/worker/intake/recent-ids.ts'
+import { RecentIds, repeatWindow, UnreadIds } from '../../../src/worker/intake/recent-ids.ts'
 
 test('a table knows the same ids as a complete list', () => {
   const step = fc.record({
@@ -63,4 +63,21 @@ test('made-up accounts take no more memory than one account', () => {
   for (let i = 0; i < many; i++) recent.add(`account-${i}`, BigInt(i + 1), i)
   expect((process.memoryUsage().arrayBuffers - before) / many).toBeLessThan(200)
   expect(recent.add('account-7', 8n, many)).toBe('in use')
+})
+
+test('of records that cannot be read, the last 10,000 ids are known, and of each whether it is in use, however many have it', () => {
+  const ids = new UnreadIds()
+  const keyed = (id: number, offset: number) => ({ key: Buffer.from(String(id)), offset })
+  for (let offset = 0; offset < repeatWindow; offset++) ids.add(keyed(offset + 1, offset), false)
+  ids.add(keyed(1, repeatWindow), true)
+  for (let i = 1; i <= 100; i++) ids.add(keyed(1, repeatWindow + i), false)
+  expect(ids.add({ key: Buffer.from('order-7'), offset: 1 }, true)).toBe(false)
+  const last = { offset: repeatWindow + 100, hasUsedId: false, isOnly: false }
+  expect([ids.isInUse(1n), ids.lastWith(1n, null)]).toEqual([true, last])
+  expect(ids.lastWith(2n, null)).toEqual({ offset: 1, hasUsedId: false, isOnly: true })
+  ids.add(keyed(repeatWindow + 1, 99_999), false)
+  expect([ids.lastWith(2n, null), ids.lastWith(3n, null)]).toEqual([
+    null,
+    { offset: 2, hasUsedId: false, isOnly: true },
+  ])
 })
