@@ -152,6 +152,7 @@ export function announceLetters(
   telemetry: Telemetry,
 ): void {
   const announce = () => {
+    if (!session.alive) return // the next owner writes and counts them
     for (const one of published) telemetry.emit('deadLetter.published', one)
   }
   void session.committed().then(announce)

@@ -20,7 +20,10 @@ import { shortened, withShorter } from './shorten.ts'
 /** Header of results whose message has an unusual lifetime: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
 
-/** Header of results and dead letters of a command that has waited: offset of the copy that was released. */
+/**
+ * Header of results and dead letters of a command that has waited: offset of the copy that was released, or of the command if the
+ * result names the place of its copy.
+ */
 export const copyAtHeader = 'busgate.later.copy'
 
 /** Header with the one-time password of a call/otp if `results.otpCode` is `header`. */
@@ -29,7 +32,7 @@ const codeHeader = 'busgate.code'
 /** A record with its partition: a command, or a record that cannot be read. */
 export interface Origin extends TopicPartition {
   record: BusRecord
-  /** Offset of the copy that was released, if the command has waited. */
+  /** If the command has waited: offset of the copy that was released, or of the command itself if this is its copy. */
   copyAt?: number
 }
 

@@ -46,7 +46,7 @@ export class Load {
 
   async produce(stage: Stage): Promise<void> {
     const { commands, rate } = this.#options
-    const producers = await this.#producers(stage)
+    const producers = await this.#untilConfirmed(() => this.#producers(stage))
     const started = Date.now()
     const batch = Math.max(1, Math.round(rate / batchesPerSecond))
     for (let from = 0; from < commands; from += batch) {
@@ -91,12 +91,11 @@ export class Load {
     while (this.produced < share * this.#options.commands) await pause(10)
   }
 
-  /** Repeats a send until it is confirmed. Commands that were written before get a DUPLICATE result. */
-  async #untilConfirmed(send: () => Promise<unknown>): Promise<void> {
+  /** Repeats a send, or the opening of a producer, until it succeeds. Commands that were written before get a DUPLICATE result. */
+  async #untilConfirmed<T>(send: () => Promise<T>): Promise<T> {
     for (let failed = 0; ; failed++) {
       try {
-        await send()
-        return
+        return await send()
       } catch (error) {
         if (failed === 0) this.#options.say(`producer: ${(error as Error).message}`)
         await pause(500)

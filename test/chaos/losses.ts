@@ -25,6 +25,9 @@ export class Losses {
   /** Commands by place. */
   readonly #deleted = new Map<string, number>()
   readonly #told: ToldLoss[] = []
+  /** The places that were told, with how often their topic had been created again: it has other records then. */
+  readonly #toldOf = new Set<string>()
+  readonly #recreations = new Map<string, number>()
   /** Commands that are told to be lost while they waited. */
   readonly #waiting: { index: number; perhapsSent: boolean }[] = []
   readonly #commandTopics: readonly string[]
@@ -43,6 +46,7 @@ export class Losses {
 
   /** The topic was created again: its places have other records. */
   recreated(topic: string): void {
+    this.#recreations.set(topic, (this.#recreations.get(topic) ?? 0) + 1)
     for (const place of this.#deleted.keys()) if (place.startsWith(`${topic}/`)) this.#deleted.delete(place)
   }
 
@@ -60,6 +64,7 @@ export class Losses {
       return { place, index: this.#deleted.get(place), perhapsSent, ofCommands }
     })
     this.#told.push(...told)
+    for (const { place } of told) this.#toldOf.add(`${place} of ${this.#recreations.get(origin.topic) ?? 0}`)
     return told.flatMap(({ index }) => index ?? [])
   }
 
@@ -85,7 +90,7 @@ export class Losses {
       waitingToldTwice: this.#waiting.length - new Set(this.#waiting.map(({ index }) => index)).size,
       waitingToldButAnswered: unsent.filter(({ index }) => hasFinal(index)).length,
       waitingToldUnsentButExecuted: unsent.filter(({ index }) => executionsOf(index) > 0).length,
-      toldTwice: this.#told.length - places.size,
+      toldTwice: this.#told.length - this.#toldOf.size,
       // offsets of doubts may be markers of transactions
       toldButNotDeleted: this.#told.filter(told => told.ofCommands && told.index === undefined).length,
       toldButAnswered: ofCommands.filter(told => told.ofCommands && !told.perhapsSent && hasFinal(told.index)).length,

@@ -144,7 +144,7 @@ describe('the dead letter of what a log lost says what it was, and whether it wa
     const told: Events['deadLetter.published'][] = []
     const telemetry = new Telemetry()
     telemetry.on('deadLetter.published', one => void told.push(one))
-    const session = { ...from, committed: () => committed } as unknown as Session
+    const session = { ...from, alive: true, committed: () => committed } as unknown as Session
     const letters = lostLetters('busgate.dead-letters', session, ranges, what, telemetry)
     expect(letters.map(({ topic, key, value }) => [topic, String(key), value])).toEqual([
       ['busgate.dead-letters', 'busgate.commands/3@4', null],

@@ -376,20 +376,13 @@ describe('if the table is deleted and made anew,', () => {
       waves: fc.array(wave, { minLength: 1, maxLength: 8 }),
       recreatedAfter: fc.integer({ min: 0, max: 400 }),
       takenOverAfter: fc.option(fc.integer({ min: 0, max: 400 })),
+      isResetLater: fc.boolean(),
       takes: fc.constantFrom(0, 300, 4_000),
     })
     await fc.assert(
-      fc.asyncProperty(scenario, async ({ waves, recreatedAfter, takenOverAfter, takes }) => {
-        const {
-          put,
-          pass,
-          broker,
-          posts,
-          results,
-          letters,
-          takeOver,
-          in: at,
-        } = await startWorld({ takes: () => takes })
+      fc.asyncProperty(scenario, async ({ waves, recreatedAfter, takenOverAfter, isResetLater, takes }) => {
+        const world = await startWorld({ takes: () => takes })
+        const { put, pass, broker, posts, results, letters, takeOver, in: at, reset } = world
         let next = 1
         const produce = (some: typeof waves) => {
           for (const { dueIn, size } of some) {
@@ -406,6 +399,10 @@ describe('if the table is deleted and made anew,', () => {
           await takeOver()
         }
         await pass(3 * minute, 500)
+        if (isResetLater) {
+          await takeOver({ meanwhile: () => reset(0) })
+          await pass(10 * minute, 1_000)
+        }
         const sent = posts.flatMap(({ operations }) => operations.flatMap(one => (one.type === 'status' ? [] : one.id)))
         const told = letters().filter(({ headers }) => headers[errorHeaders.topic] === 'bulk')
         const unsent = told.flatMap(({ key, headers }) =>
@@ -417,11 +414,11 @@ describe('if the table is deleted and made anew,', () => {
         ]
         expect(sorted(sent)).toEqual(sorted([...new Set(sent)]))
         expect(unsent.filter(id => sent.includes(id))).toEqual([])
-        if (takenOverAfter === null) expect(unsent).toHaveLength(told.length)
+        if (takenOverAfter === null && !isResetLater) expect(unsent).toHaveLength(told.length)
         expect(sorted(ends)).toEqual(sorted([...new Set(ends)]))
         const isTableTold = letters().length > told.length
         if (!isTableTold) expect(sorted(ends)).toEqual(numbersFrom(1, next - 1))
-        else expect(takenOverAfter).not.toBe(null)
+        else expect(takenOverAfter !== null || isResetLater).toBe(true)
       }),
       { numRuns: 60 },
     )

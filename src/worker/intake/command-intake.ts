@@ -466,7 +466,8 @@ export class CommandIntake {
       over: false,
       idUnused: this.#idUnused,
     }
-    if (copy) pending.copyAt = record.offset
+    const otherAt = copy ? record.offset : this.#waiting.copies.strayOf(record, command.id)
+    if (otherAt !== null) pending.copyAt = otherAt
     return pending
   }
 

@@ -82,6 +82,15 @@ export class Copies {
     return { ...copied, isMoved }
   }
 
+  /**
+   * Offset of the command of which the record says to be a copy, although the table knows nothing of it: it may have been deleted.
+   * Null for a copy that it knows, and any other record. Of the same message, so that the result of one can be that of both.
+   */
+  strayOf(record: BusRecord, id: bigint): number | null {
+    const copied = this.#copies.has(record.offset) ? null : this.#keyOf(record)
+    return copied?.key.id === id ? copied.key.offset : null
+  }
+
   /** Copies at offsets that the log lost. */
   within(first: number, last: number): [number, Copy][] {
     return [...this.#copies].filter(([offset]) => offset >= first && offset <= last)

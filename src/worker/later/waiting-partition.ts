@@ -294,7 +294,8 @@ export class WaitingPartition {
     const { found, readable } = await this.#read(taken)
     const session = this.#session
     const entries = taken.map(row => this.#entryOf(row, found.get(this.#rows.offsetOf(row))))
-    if (entries.includes(null) && (await this.#endReplaced())) {
+    const isGone = taken.some((row, i) => entries[i] === null && this.#rows.offsetOf(row) < readable(row))
+    if (entries.includes(null) && (await this.#endReplaced(isGone ? 0 : lookMs))) {
       for (const row of taken) this.#rows.putBack(row)
       return false
     }
@@ -398,7 +399,7 @@ export class WaitingPartition {
    * @param maxAgeMs how old the look at the table may be
    * @returns whether it was, or nobody can tell now
    */
-  async #endReplaced(maxAgeMs?: number): Promise<boolean> {
+  async #endReplaced(maxAgeMs: number): Promise<boolean> {
     const { table } = this.#options
     const session = this.#session
     const identity = await table.identity(maxAgeMs).catch(() => null)
