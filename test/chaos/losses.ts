@@ -12,6 +12,8 @@ interface ToldLoss {
   index: number | undefined
   perhapsSent: boolean
   ofCommands: boolean
+  /** Whether it was lost before it was read: it may have been the mark of a transaction, and the letter says so. */
+  mayBeNone: boolean
 }
 
 /** How a command ended, to compare with what is told of it. */
@@ -55,13 +57,14 @@ export class Losses {
   }
 
   /** @returns the commands that the dead letter tells to be lost */
-  tell({ origin, perhapsSent }: Letter, { headers }: BusRecord): number[] {
+  tell({ origin, perhapsSent, message }: Letter, { headers }: BusRecord): number[] {
     if (origin === null) return []
     const length = Number(headers[errorHeaders.lastOffset] ?? origin.offset) - origin.offset + 1
     const ofCommands = this.#commandTopics.includes(origin.topic)
+    const mayBeNone = /some may hold none|if they held any/.test(message)
     const told = Array.from({ length }, (_, i): ToldLoss => {
       const place = placeText({ ...origin, offset: origin.offset + i })
-      return { place, index: this.#deleted.get(place), perhapsSent, ofCommands }
+      return { place, index: this.#deleted.get(place), perhapsSent, ofCommands, mayBeNone }
     })
     this.#told.push(...told)
     for (const { place } of told) this.#toldOf.add(`${place} of ${this.#recreations.get(origin.topic) ?? 0}`)
@@ -92,7 +95,8 @@ export class Losses {
       waitingToldUnsentButExecuted: unsent.filter(({ index }) => executionsOf(index) > 0).length,
       toldTwice: this.#told.length - this.#toldOf.size,
       // offsets of doubts may be markers of transactions
-      toldButNotDeleted: this.#told.filter(told => told.ofCommands && told.index === undefined).length,
+      toldButNotDeleted: this.#told.filter(told => told.ofCommands && told.index === undefined && !told.mayBeNone)
+        .length,
       toldButAnswered: ofCommands.filter(told => told.ofCommands && !told.perhapsSent && hasFinal(told.index)).length,
       toldUnsentButExecuted: ofCommands.filter(told => !told.perhapsSent && executionsOf(told.index) > 0).length,
       toldInLogsOnly: [...logged].filter(place => !places.has(place)).length,
