@@ -21,7 +21,7 @@ export interface LoadOptions {
 
 /** Reads what waits of a partition, from where its last owner says. @throws Error when the table cannot be read */
 export async function load(session: Session, { table, rows: all, clock }: LoadOptions): Promise<Loaded> {
-  const identity = await table.identity()
+  const identity = await table.identity(0)
   const rows = new WaitingRows(session, all)
   const usual = table.partitionFor(session)
   // what is remembered of another table says nothing of this one
@@ -46,6 +46,7 @@ export async function load(session: Session, { table, rows: all, clock }: LoadOp
   }
   try {
     await table.read(session, partition, low, take)
+    if ((await table.identity(0)) !== identity) throw new Error(`${table.topic} was made anew while it was read`)
   } catch (error) {
     rows.clear()
     throw error

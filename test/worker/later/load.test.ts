@@ -20,12 +20,12 @@ const clock = new ManualClock()
 const now = clock.now()
 
 /** Loads what waits on a table that holds these records, with what the last owner left. */
-async function loadFrom(memo: string | null, written: readonly Written[], error: Error | null = null) {
+async function loadFrom(memo: string | null, written: readonly Written[], error: Error | null = null, after = 'this') {
   const rows = new Rows()
   const reads: [partition: number | null, from: number][] = []
   const session = { topic: 'bulk', partition: 9, memo, uncheckedUntil: 0 } as Session
   const table = {
-    identity: async () => 'this',
+    identity: async () => (reads.length === 0 ? 'this' : after),
     partitionFor: () => 2,
     async read(_: Session, partition: number | null, from: number, take: TakeEntry) {
       reads.push([partition, from])
@@ -108,4 +108,9 @@ test('what was due within a minute, and is before a record that cannot be read, 
   expect([states, rows.released]).toEqual([[true, false, true, false], 2])
   rows.sort(now, () => false)
   expect(rows.takeDue(10, now, () => false).map(row => rows.keyOf(row).offset)).toEqual([4])
+})
+
+test('a table that is made anew while it is read opens no partition, and leaves nothing in memory', async () => {
+  const { loaded, inMemory } = await loadFrom(memoOf('this', { partition: 4, low: 15 }), written, null, 'other')
+  expect([loaded, inMemory]).toEqual([null, 0])
 })
