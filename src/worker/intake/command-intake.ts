@@ -245,11 +245,10 @@ export class CommandIntake {
       }
       deadLetters.writeFor(record.offset, this.#originOf(record), { ...reason, perhapsSent })
     }
-    if (delivered.kind === 'doubted') write(true)
-    if (isOver(delivered) || delivered.kind === 'doubted') return
+    if (isOver(delivered)) return
     const intercepted = this.#intercepts(record, delivered)
     if (intercepted === 'answered') this.#addUnread(record, false)
-    else if (intercepted === null) write(this.#wasPerhapsInFlight(record))
+    else if (intercepted === null) write(delivered.kind === 'doubted' || this.#wasPerhapsInFlight(record))
   }
 
   /** The command's own record, for one that has waited; the record itself for others. */
