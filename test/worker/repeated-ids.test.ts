@@ -250,6 +250,18 @@ test('a command that still waits after a take-over is sent, although its repeats
   expect(outcomesOf(world, 1)).toEqual(['DUPLICATE', 'DUPLICATE', 'SENT'])
 })
 
+/** Command 1 was perhaps sent, and became a dead letter because its schema was missing to its next owner. */
+async function startPerhapsSent() {
+  const registry = registryWithOther()
+  const world: World = await startSendingWorld({ registry, takes: () => (world.letters().length > 0 ? 0 : Infinity) })
+  writeWithOther(world, 1)
+  await world.pass(1_000)
+  registry.isLagging = true
+  await world.takeOver()
+  await untilLetters(world, 1)
+  return { registry, world }
+}
+
 describe('a repeated id whose first record expired counts as used, because a send cannot be ruled out,', () => {
   async function startAfterExpiry(options: SendingOptions = {}) {
     const world = await startSendingWorld(options)
@@ -365,13 +377,7 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
   })
 
   test('an id that was perhaps sent stays used, although a later dead letter with it is replayed', async () => {
-    const registry = registryWithOther()
-    const world = await startSendingWorld({ registry, takes: () => (world.letters().length > 0 ? 0 : Infinity) })
-    writeWithOther(world, 1)
-    await world.pass(1_000)
-    registry.isLagging = true
-    await world.takeOver()
-    await untilLetters(world, 1)
+    const { registry, world } = await startPerhapsSent()
     writeWithOther(world, 1)
     await untilLetters(world, 2)
     expect(world.letters().map(({ headers }) => headers['busgate.error.perhaps-sent'])).toEqual(['true', undefined])
@@ -390,13 +396,7 @@ describe.each(takeOvers)('%s', (_, takeOver) => {
 })
 
 test('an id that was perhaps sent is free in another account, once its record can be read', async () => {
-  const registry = registryWithOther()
-  const world = await startSendingWorld({ registry, takes: () => (world.letters().length > 0 ? 0 : Infinity) })
-  writeWithOther(world, 1)
-  await world.pass(1_000)
-  registry.isLagging = true
-  await world.takeOver()
-  await untilLetters(world, 1)
+  const { registry, world } = await startPerhapsSent()
   registry.isLagging = false
   await world.takeOver()
   world.send(1, { account: 'other' })
